@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# System packages the tests need, on Debian. Each line of PACKAGES is a command and the package that brings it;
+# what is there already is left alone, so that a prepared machine needs neither network nor root.
+set -euo pipefail
+
+PACKAGES="
+chromium chromium
+"
+
+missing=()
+while read -r command package; do
+  [ -n "$command" ] || continue
+  command -v "$command" >/dev/null 2>&1 || missing+=("$package")
+done <<<"$PACKAGES"
+
+if [ "${#missing[@]}" -eq 0 ]; then
+  echo "System packages: all there."
+  exit 0
+fi
+if ! command -v apt-get >/dev/null 2>&1; then
+  echo "Missing: ${missing[*]}. Install them with this system's package manager; apt-get is not here." >&2
+  exit 1
+fi
+echo "Installing: ${missing[*]}"
+as_root=""
+[ "$(id -u)" -eq 0 ] || as_root="sudo"
+export DEBIAN_FRONTEND=noninteractive
+$as_root apt-get update -qq
+$as_root apt-get install -y -qq --no-install-recommends "${missing[@]}"

@@ -1,0 +1,93 @@
+/** A hall of listeners: log, store and engine on a clock the benchmark moves, with sinks that count. */
+import { Engine } from "../src/delivery/engine.ts";
+import type { Delivery } from "../src/delivery/lane.ts";
+import { createLog } from "../src/hub/log.ts";
+import { createIds } from "../src/protocol/ids.ts";
+import type { Terms } from "../src/protocol/terms.ts";
+import { createMemoryStore } from "../src/stores/memory.ts";
+import { createRandom, type Script } from "./_session.ts";
+
+const EVERYTHING = { key: "all", hears: () => true };
+
+/** What all sinks together were handed. */
+export interface Tally {
+  deliveries: number;
+  bytes: number;
+  /** Summaries, gaps and re-sent questions: made for one listener alone. */
+  notices: number;
+}
+
+/** Handed an event, it does what any transport must at least do: know its bytes, once for all who get it. */
+class CountingSink {
+  readonly #tally: Tally;
+  constructor(tally: Tally) {
+    this.#tally = tally;
+  }
+  send(delivery: Delivery): undefined {
+    delivery.frame ??= Buffer.byteLength(delivery.json);
+    this.#tally.deliveries++;
+    this.#tally.bytes += delivery.frame as number;
+    if (!delivery.cursor) this.#tally.notices++;
+  }
+}
+
+export function createHall() {
+  const tally: Tally = { deliveries: 0, bytes: 0, notices: 0 };
+  const random = createRandom(5);
+  const store = createMemoryStore({ random: (length) => Uint8Array.from({ length }, () => random() * 256) });
+  const engine = new Engine({
+    log: store.identity,
+    now: () => now,
+    timestamp: () => new Date(now).toISOString(),
+    ids: createIds((length) => Uint8Array.from({ length }, () => random() * 256)),
+  });
+  let now = 0;
+  const log = createLog({ store, acknowledged: (entries) => engine.append(entries) });
+  /** The clock stops wherever the schedule has an appointment, as a timer would. */
+  const advance = (to: number) => {
+    while (engine.next <= to) {
+      now = Math.max(now, engine.next);
+      engine.run();
+    }
+    now = Math.max(now, to);
+  };
+  return {
+    tally,
+    engine,
+    join: (terms: Terms) => engine.attach({ sink: new CountingSink(tally), terms, view: EVERYTHING }),
+    advance,
+    async play(script: Script, from: number, to: number): Promise<void> {
+      for (const { at, event } of script) {
+        if (at < from || at >= to) continue;
+        advance(at);
+        await log.append(event);
+      }
+      advance(to - 1);
+    },
+  };
+}
+
+export type Hall = ReturnType<typeof createHall>;
+
+/** Every other listener is there from the start; the rest come one by one, at any millisecond of the first seconds. */
+export async function fill(
+  hall: Hall,
+  script: Script,
+  listeners: readonly Terms[],
+  until: number,
+): Promise<void> {
+  const random = createRandom(11);
+  const late: { at: number; terms: Terms }[] = [];
+  for (const [index, terms] of listeners.entries()) {
+    if (index % 4 < 2) hall.join(terms);
+    else late.push({ at: 1 + Math.floor(random() * (until - 1)), terms });
+  }
+  late.sort((a, b) => a.at - b.at);
+  let from = 0;
+  for (const { at, terms } of late) {
+    if (at > from) await hall.play(script, from, at);
+    from = at;
+    hall.join(terms);
+  }
+  await hall.play(script, from, until);
+}

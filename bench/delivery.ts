@@ -1,0 +1,267 @@
+/**
+ * What delivery costs, from the log to a sink in memory, on a clock the benchmark moves. Costs are CPU time of this
+ * process, at the margin: what one more delivery, or one more shape, adds to a hall that is already busy. The unit is
+ * one JSON.stringify of an event of the same log, measured in the same trial. Half of the listeners have a budget that
+ * binds, half come late and one by one; both halves overlap. A delivery is an event handed to a sink.
+ */
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { createSegmenter, SENTENCE, WORD } from "../src/delivery/segment.ts";
+import type { Terms } from "../src/protocol/terms.ts";
+import { createHall, fill, type Tally } from "./_hall.ts";
+import { median, print } from "./_report.ts";
+import { createRandom, distinctShape, type Event, mixedRates, type Script, writeScript } from "./_session.ts";
+
+setFlagsFromString("--expose-gc");
+const collect = runInNewContext("gc") as () => void;
+
+async function cpuNanoseconds(work: () => Promise<void> | void): Promise<number> {
+  const before = process.cpuUsage();
+  await work();
+  const { user, system } = process.cpuUsage(before);
+  return (user + system) * 1000;
+}
+
+interface Measured extends Tally {
+  ns: number;
+}
+
+/** How late the last listener comes; measuring starts after that. */
+const SETTLED_MS = 2000;
+
+async function measure(script: Script, listeners: readonly Terms[], seconds: number): Promise<Measured> {
+  const hall = createHall();
+  await fill(hall, script, listeners, SETTLED_MS);
+  const before = { ...hall.tally };
+  collect();
+  const ns = await cpuNanoseconds(() => hall.play(script, SETTLED_MS, SETTLED_MS + seconds * 1000));
+  const { deliveries, bytes, notices } = hall.tally;
+  return {
+    ns,
+    deliveries: deliveries - before.deliveries,
+    bytes: bytes - before.bytes,
+    notices: notices - before.notices,
+  };
+}
+
+const crowd = (size: number, terms: (index: number) => Terms): Terms[] =>
+  Array.from({ length: size }, (_, index) => terms(index));
+
+/** Nanoseconds per extra delivery between two crowds. */
+const slope = (less: Measured, more: Measured): number =>
+  (more.ns - less.ns) / (more.deliveries - less.deliveries);
+
+/** Whole sentences of the log, as they leave: the events a listener gets most. */
+const WHOLE = { sessions: 2, sentence_ms: 250, chunks: 1 };
+const typical: Event[] = writeScript({ seconds: 8, ...WHOLE })
+  .filter(({ event }) => event["type"] === "aaep:agent.output.streaming")
+  .map(({ event }, index) => ({ ...event, event_id: `evt_a1B2c3r3${100_000 + index}12Zk9QwXyTu` }));
+const typicalBytes = JSON.stringify(typical).length / typical.length;
+
+async function stringifyNs(): Promise<number> {
+  const rounds = 400;
+  let length = 0;
+  const ns = await cpuNanoseconds(() => {
+    for (let round = 0; round < rounds; round++)
+      for (const event of typical) length += JSON.stringify(event).length;
+  });
+  if (length === 0) throw new Error("Nothing was written.");
+  return ns / rounds / typical.length;
+}
+
+async function deliveryRatios() {
+  const seconds = 30;
+  const script = writeScript({
+    seconds: seconds + SETTLED_MS / 1000,
+    sessions: 2,
+    sentence_ms: 250,
+    chunks: 5,
+  });
+  const sizes = [100, 1000, 2000, 10_000];
+  const crowds = new Map(sizes.map((size) => [size, crowd(size, mixedRates)]));
+  const trial = async (size: number) => measure(script, crowds.get(size)!, seconds);
+  for (const size of [100, 1000, 2000]) await trial(size);
+  const costs: number[] = [];
+  const ratios: number[] = [];
+  const growths: number[] = [];
+  const unit: number[] = [];
+  let last: Measured | undefined;
+  for (let i = 0; i < 7; i++) {
+    const stringify = await stringifyNs();
+    const [few, some, more] = [await trial(100), await trial(1000), await trial(2000)];
+    const cost = slope(some, more);
+    unit.push(stringify);
+    costs.push(cost);
+    ratios.push(cost / stringify);
+    if (i % 2 === 0) {
+      last = await trial(10_000);
+      // Small crowds are measured twice: their difference is small beside what the log itself costs.
+      const [few2, some2] = [await trial(100), await trial(1000)];
+      growths.push(slope(some, last) / ((slope(few, some) + slope(few2, some2)) / 2));
+    }
+  }
+  return {
+    cost: median(costs),
+    ratio: median(ratios),
+    growth: median(growths),
+    stringify: median(unit),
+    deliveries: last!.deliveries,
+    notices: last!.notices,
+    bytes: last!.bytes / last!.deliveries,
+  };
+}
+
+async function shapeRatios() {
+  const seconds = 20;
+  const whole = writeScript({ seconds: seconds + SETTLED_MS / 1000, ...WHOLE });
+  const tokens = writeScript({ seconds: seconds + SETTLED_MS / 1000, ...WHOLE, chunks: 25 });
+  const few = crowd(60, distinctShape);
+  const many = crowd(180, distinctShape);
+  const spoken = (script: Script) => script.filter(({ at }) => at >= SETTLED_MS).length;
+  const perEvent: number[] = [];
+  const perEntry: number[] = [];
+  const perToken: number[] = [];
+  await measure(whole, many, seconds);
+  for (let i = 0; i < 7; i++) {
+    const stringify = await stringifyNs();
+    const [less, more] = [await measure(whole, few, seconds), await measure(whole, many, seconds)];
+    perEvent.push(slope(less, more) / stringify);
+    perEntry.push((more.ns - less.ns) / (many.length - few.length) / spoken(whole) / stringify);
+    if (i % 2 === 1) continue;
+    const [lessTokens, moreTokens] = [
+      await measure(tokens, few, seconds),
+      await measure(tokens, many, seconds),
+    ];
+    perToken.push((moreTokens.ns - lessTokens.ns) / (many.length - few.length) / spoken(tokens));
+  }
+  return { perEvent: median(perEvent), perEntry: median(perEntry), perToken: median(perToken) };
+}
+
+/** How often an event is written for every hundred handed out: budgets mixed, everyone joins at a random moment. */
+async function serializations(): Promise<number> {
+  const seconds = 30;
+  const script = writeScript({
+    seconds: seconds + SETTLED_MS / 1000,
+    sessions: 2,
+    sentence_ms: 250,
+    chunks: 5,
+  });
+  const hall = createHall();
+  await fill(hall, script, crowd(1000, mixedRates), SETTLED_MS);
+  const before = hall.tally.deliveries;
+  const { stringify } = JSON;
+  let written = 0;
+  JSON.stringify = ((value: unknown, ...rest: []) => {
+    if (typeof value === "object" && value !== null && "event_id" in value) written++;
+    return stringify(value, ...rest);
+  }) as typeof JSON.stringify;
+  try {
+    await hall.play(script, SETTLED_MS, SETTLED_MS + seconds * 1000);
+  } finally {
+    JSON.stringify = stringify;
+  }
+  return (100 * written) / (hall.tally.deliveries - before);
+}
+
+async function heapPerIdleListener(): Promise<{ bytes: number; join_us: number }> {
+  const script = writeScript({ seconds: 2, ...WHOLE });
+  const size = 20_000;
+  const listeners = crowd(size, mixedRates);
+  const bytes: number[] = [];
+  const joins: number[] = [];
+  for (let i = 0; i < 3; i++) {
+    const hall = createHall();
+    hall.join(listeners[0]!);
+    await hall.play(script, 0, 1000);
+    const attached = new Array<unknown>(size);
+    collect();
+    const before = process.memoryUsage().heapUsed;
+    const ns = await cpuNanoseconds(() => {
+      for (const [index, terms] of listeners.entries()) attached[index] = hall.join(terms);
+    });
+    hall.advance(600_000);
+    collect();
+    bytes.push((process.memoryUsage().heapUsed - before) / attached.length);
+    joins.push(ns / 1000 / size);
+  }
+  return { bytes: median(bytes), join_us: median(joins) };
+}
+
+const TEXTS: Record<string, [language: string, text: string]> = {
+  latin: [
+    "en",
+    "I checked three things. The rent is due on 1 May, Dr. Osei moved to 5 p.m., and v2.3.1 is out! Is that all? ",
+  ],
+  cjk: [
+    "zh",
+    "我查了三件事。房租五月一日到期，医生改到下午五点，新版本也出来了！就这些吗？还要我再看看别的吗？",
+  ],
+  arabic: [
+    "ar",
+    "راجعت ثلاثة أمور. الإيجار مستحق في أول مايو، والطبيب غيّر الموعد إلى الخامسة مساءً. هل هذا كل شيء؟ ",
+  ],
+  thai: ["th", "ฉันตรวจสอบสามเรื่อง ค่าเช่าครบกำหนดวันที่หนึ่งพฤษภาคม คุณหมอเลื่อนนัดเป็นห้าโมงเย็น มีอะไรอีกไหม "],
+};
+
+/** Tokens of 1 to 8 characters through the segmenter, at sentence level and with words too, as the log reads them. */
+function tokensPerSecond(): Record<string, number> {
+  const figures: Record<string, number> = {};
+  for (const [name, [language, text]] of Object.entries(TEXTS)) {
+    const random = createRandom(3);
+    const whole = text.repeat(Math.ceil(200_000 / text.length));
+    const tokens: string[] = [];
+    for (let at = 0; at < whole.length; ) {
+      const length = 1 + Math.floor(random() * 8);
+      tokens.push(whole.slice(at, at + length));
+      at += length;
+    }
+    for (const [suffix, finest] of [
+      ["", SENTENCE],
+      ["_with_words", WORD],
+    ] as const) {
+      const speeds: number[] = [];
+      for (let i = 0; i < 6; i++) {
+        let boundaries = 0;
+        const before = process.cpuUsage();
+        const segmenter = createSegmenter({ language, finest }, () => void boundaries++);
+        for (const token of tokens) segmenter.push(token);
+        segmenter.end();
+        const { user, system } = process.cpuUsage(before);
+        if (boundaries === 0) throw new Error(`No boundary was found in ${name}.`);
+        if (i > 0) speeds.push((tokens.length * 1e6) / (user + system));
+      }
+      figures[`tokens_per_second_${name}${suffix}`] = median(speeds);
+    }
+  }
+  return figures;
+}
+
+const heap = await heapPerIdleListener();
+const delivery = await deliveryRatios();
+const shape = await shapeRatios();
+const figures = {
+  typical_event_bytes: typicalBytes,
+  stringify_ns: delivery.stringify,
+  delivery_ns: delivery.cost,
+  deliveries_counted_at_10000: delivery.deliveries,
+  bytes_per_delivery: delivery.bytes,
+  notices_per_1000_deliveries: (1000 * delivery.notices) / delivery.deliveries,
+  shape_vs_stringify_per_log_entry: shape.perEntry,
+  shape_ns_per_token: shape.perToken,
+  serializations_per_100_deliveries: await serializations(),
+  heap_bytes_per_idle_subscription: heap.bytes,
+  join_cpu_us: heap.join_us,
+  ...tokensPerSecond(),
+};
+print(
+  {
+    name: "delivery",
+    figures,
+    ratios: {
+      delivery_vs_stringify: delivery.ratio,
+      shape_vs_stringify: shape.perEvent,
+      growth: delivery.growth,
+    },
+  },
+  { delivery_vs_stringify: "at most 0.2", shape_vs_stringify: "at most 2", growth: "at most 1.5" },
+);

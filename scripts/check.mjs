@@ -1,0 +1,71 @@
+// `npm run check`: types, lint and format, what the package exports, unused code, and what browsers would load.
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { findBrowserProblems } from "./check/browser.mjs";
+import { findUnused } from "./check/unused.mjs";
+import { binOf, root, run } from "./run.mjs";
+
+const failures = [];
+const step = async (label, problems) => {
+  const found = await problems();
+  if (found.length === 0) return console.log(`ok    ${label}`);
+  console.log(`FAIL  ${label}`);
+  for (const line of found) console.log(`      ${line}`);
+  failures.push(label);
+};
+const exit = (status) => (status === 0 ? [] : [`exit code ${status}`]);
+
+async function exportProblems() {
+  const { exports } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+  const problems = [];
+  for (const [subpath, target] of Object.entries(exports)) {
+    if (typeof target === "string") {
+      if (!target.includes("*") && !existsSync(join(root, target)))
+        problems.push(`${subpath} points to ${target}, which is not there`);
+      continue;
+    }
+    for (const file of Object.values(target)) {
+      if (!existsSync(join(root, file)))
+        problems.push(`${subpath} points to ${file}, which is not there; run npm run build`);
+    }
+    try {
+      await import(pathToFileURL(join(root, target.default)).href);
+    } catch (error) {
+      problems.push(`${subpath} does not import: ${error.message}`);
+    }
+  }
+  return problems;
+}
+
+/** A fresh clone must install from whatever registry its owner uses, on every platform. */
+function lockfileProblems() {
+  const { packages } = JSON.parse(readFileSync(join(root, "package-lock.json"), "utf8"));
+  const problems = [];
+  for (const [name, { resolved, optionalDependencies = {} }] of Object.entries(packages)) {
+    if (/^https?:/.test(resolved ?? "")) {
+      problems.push(
+        `${name} is tied to ${new URL(resolved).host}; run npm install with the project's .npmrc`,
+      );
+    }
+    for (const optional of Object.keys(optionalDependencies)) {
+      const found = packages[`${name}/node_modules/${optional}`] ?? packages[`node_modules/${optional}`];
+      if (!found)
+        problems.push(
+          `${name} wants ${optional}, which the lockfile lacks; npm ci would fail. Pin another version`,
+        );
+    }
+  }
+  return problems;
+}
+
+await step("build", () => exit(run(join(root, "scripts/build.mjs"))));
+await step("types", () => exit(run(binOf("typescript", "tsc"), ["-p", "tsconfig.json"])));
+await step("lint and format", () =>
+  exit(run(binOf("@biomejs/biome", "biome"), ["check", "--error-on-warnings", "."])),
+);
+await step("exports", exportProblems);
+await step("lockfile", lockfileProblems);
+await step("unused code", findUnused);
+await step("browser entry points: no Node, no eval", findBrowserProblems);
+process.exit(failures.length === 0 ? 0 : 1);

@@ -1,0 +1,32 @@
+// `npm test`: generates what is derived, runs the suite, and closes with one plain line of totals.
+import { readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { binOf, must, root, run } from "./run.mjs";
+
+const long = process.argv.includes("--long");
+const rest = process.argv.slice(2).filter((argument) => argument !== "--long");
+must("Generating", run(join(root, "scripts/generate.mjs")));
+
+const report = join(tmpdir(), `earshot-tests-${process.pid}.json`);
+const status = run(
+  binOf("vitest"),
+  ["run", "--reporter=default", "--reporter=json", `--outputFile.json=${report}`, ...rest],
+  {
+    env: { ...process.env, ...(long ? { EARSHOT_LONG: "1" } : {}) },
+  },
+);
+try {
+  const { numPassedTests, numFailedTests, numPendingTests, numTodoTests, numFailedTestSuites, testResults } =
+    JSON.parse(readFileSync(report, "utf8"));
+  // A file that fails to load has no tests of its own to count, yet it is a failure.
+  const brokenFiles = testResults.filter(
+    ({ status, assertionResults }) => status === "failed" && assertionResults.length === 0,
+  );
+  const failed = numFailedTests + (numFailedTestSuites > 0 ? brokenFiles.length : 0);
+  const skipped = numPendingTests + numTodoTests;
+  console.log(`${numPassedTests} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ""}`);
+} finally {
+  rmSync(report, { force: true });
+}
+process.exit(status);

@@ -1,0 +1,200 @@
+/**
+ * Cutting: one session's log under one shape becomes pieces, each the smallest thing that may be sent on its own. A
+ * pure function of log and shape; no clock, no budget. Pieces of one entry are numbered, so (seq, sub) is a place.
+ */
+import { codePoints } from "../protocol/formats.ts";
+import { isCritical } from "../protocol/filters.ts";
+import { utf8Length } from "../protocol/limits.ts";
+import type { AgentEvent, Boundary, OutputStreaming } from "../protocol/types.ts";
+import { PARAGRAPH, SENTENCE, WORD } from "./segment.ts";
+import { dress, type Shape } from "./shape.ts";
+import type { Marked, OutputTrack, SessionTrack } from "./track.ts";
+
+export interface TextPart {
+  readonly output: OutputTrack;
+  readonly text: string;
+  /** UTF-16 offset in the output, for trimming; code points for the wire. */
+  readonly start: number;
+  readonly position: number;
+  readonly complete: boolean;
+  readonly hint: Boundary;
+}
+
+export interface Piece {
+  readonly seq: number;
+  readonly sub: number;
+  readonly track: SessionTrack;
+  readonly kind: "single" | "text" | "state" | "progress";
+  readonly critical: boolean;
+  /** The event as it will be sent, but for the text fields of a text piece. */
+  readonly event: AgentEvent;
+  readonly text?: TextPart;
+  /** Whether, alone, it may carry the log's own id: the entry as it was said, only dressed. */
+  readonly whole: boolean;
+}
+
+/** Chunks stay below both caps of CON-41 (bytes and code points). */
+export const MOST_CHUNK_BYTES = 16_384;
+
+const LEVEL: Record<Boundary, number> = { none: 0, word: WORD, sentence: SENTENCE, paragraph: PARAGRAPH, completion: 4 };
+
+interface Pending {
+  text: string;
+  bytes: number;
+  start: number;
+  position: number;
+  /** The entry the text last came from: its words are the event's words. */
+  last: Marked;
+}
+
+export class Cutter {
+  readonly #shape: Shape;
+  readonly #threshold: number;
+  readonly #pending = new Map<OutputTrack, Pending>();
+
+  constructor(shape: Shape) {
+    this.#shape = shape;
+    this.#threshold = LEVEL[shape.boundary];
+  }
+
+  /** Where each output's unsent text begins. */
+  *open(): Iterable<[OutputTrack, number]> {
+    for (const [output, { start }] of this.#pending) yield [output, start];
+  }
+
+  cut(marked: Marked): Piece[] {
+    const pieces: Piece[] = [];
+    const { entry, track } = marked;
+    if (marked.closes) {
+      for (const [output, pending] of this.#pending) {
+        if (output.track === track) this.#close(output, pending, marked, pieces);
+      }
+    }
+    if (marked.output) {
+      if (this.#shape.passes(entry.event.type) || entry.event.urgency === "critical") this.#cutText(marked, marked.output, pieces);
+      return pieces;
+    }
+    const event = dress(entry, this.#shape, marked.variants);
+    if (!event) return pieces;
+    const critical = isCritical(event);
+    const kind =
+      critical || event.urgency === "critical"
+        ? "single"
+        : event.type === "aaep:agent.state.changed"
+          ? "state"
+          : event.type === "aaep:agent.progress.updated"
+            ? "progress"
+            : "single";
+    pieces.push({ seq: entry.seq, sub: pieces.length, track, kind, critical, event, whole: true });
+    return pieces;
+  }
+
+  #cutText(marked: Marked, output: OutputTrack, pieces: Piece[]): void {
+    const event = marked.entry.event as OutputStreaming;
+    let pending = this.#pending.get(output);
+    if (pending && marked.breaks) {
+      this.#close(output, pending, marked, pieces);
+      pending = undefined;
+    }
+    const { chunk } = event;
+    if (!pending) {
+      pending = { text: "", bytes: 0, start: marked.start, position: event.position, last: marked };
+      this.#pending.set(output, pending);
+    }
+    let read = marked.start;
+    const readTo = (offset: number) => {
+      if (offset <= read) return;
+      this.#append(pending, chunk.slice(read - marked.start, offset - marked.start), marked, output, pieces);
+      read = offset;
+    };
+    if (this.#threshold > 0) {
+      for (const { offset, level } of marked.marks) {
+        if (level < this.#threshold) continue;
+        readTo(offset);
+        const length = offset - pending.start;
+        if (length > 0) this.#emit(output, pending, length, this.#hint(level), false, marked, pieces);
+      }
+    }
+    readTo(marked.start + chunk.length);
+    if (this.#threshold === 0 && !event.complete && pending.text.length > 0) {
+      this.#emit(output, pending, pending.text.length, "none", false, marked, pieces);
+    }
+    if (event.complete) {
+      this.#emit(output, pending, pending.text.length, "completion", true, marked, pieces);
+      this.#pending.delete(output);
+    }
+  }
+
+  /** Adds a chunk; what would not fit into one event any more goes out before it, as it stands. */
+  #append(pending: Pending, chunk: string, marked: Marked, output: OutputTrack, pieces: Piece[]): void {
+    const bytes = utf8Length(chunk);
+    if (pending.bytes + bytes <= MOST_CHUNK_BYTES) {
+      pending.text += chunk;
+      pending.bytes += bytes;
+      pending.last = marked;
+      return;
+    }
+    for (const part of splitText(chunk)) {
+      const size = utf8Length(part);
+      if (pending.bytes + size > MOST_CHUNK_BYTES) this.#emit(output, pending, pending.text.length, "none", false, marked, pieces);
+      pending.text += part;
+      pending.bytes += size;
+      pending.last = marked;
+    }
+  }
+
+  #close(output: OutputTrack, pending: Pending, by: Marked, pieces: Piece[]): void {
+    if (pending.text.length > 0) {
+      this.#emit(output, pending, pending.text.length, this.#shape.honored[0] ?? "sentence", false, by, pieces);
+    }
+    this.#pending.delete(output);
+  }
+
+  #emit(output: OutputTrack, pending: Pending, length: number, hint: Boundary, complete: boolean, by: Marked, pieces: Piece[]): void {
+    const text = length === pending.text.length ? pending.text : pending.text.slice(0, length);
+    const said = pending.last.entry;
+    pieces.push({
+      seq: by.entry.seq,
+      sub: pieces.length,
+      track: output.track,
+      kind: "text",
+      critical: false,
+      event: said.event,
+      text: { output, text, start: pending.start, position: pending.position, complete, hint },
+      whole: by.entry === said && (said.event as OutputStreaming).chunk === text && pieces.length === 0 && by.start === pending.start,
+    });
+    pending.text = pending.text.slice(length);
+    pending.bytes = pending.text.length === 0 ? 0 : utf8Length(pending.text);
+    pending.start += length;
+    pending.position += codePoints(text);
+  }
+
+  /** The highest honored name for a boundary of this level. */
+  #hint(level: number): Boundary {
+    let hint: Boundary = this.#shape.boundary;
+    for (const boundary of this.#shape.honored) if (LEVEL[boundary] <= level && LEVEL[boundary] >= this.#threshold) hint = boundary;
+    return hint;
+  }
+}
+
+const graphemes = new Intl.Segmenter("und", { granularity: "grapheme" });
+
+/** Text in parts that fit one event each, cut between grapheme clusters. */
+function splitText(text: string): string[] {
+  if (utf8Length(text) <= MOST_CHUNK_BYTES) return [text];
+  const parts: string[] = [];
+  let part = "";
+  let bytes = 0;
+  for (const { segment } of graphemes.segment(text)) {
+    const size = utf8Length(segment);
+    if (bytes + size > MOST_CHUNK_BYTES && part !== "") {
+      parts.push(part);
+      part = "";
+      bytes = 0;
+    }
+    part += segment;
+    bytes += size;
+  }
+  parts.push(part);
+  return parts;
+}

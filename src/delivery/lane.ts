@@ -1,0 +1,255 @@
+/**
+ * A lane is one view of the log under one shape: the pieces its subscriptions get, in log order, and the bytes of the
+ * runs they take, made once and shared. A view is the set of sessions a subscription hears; lanes of different views
+ * share nothing (SEC-15).
+ */
+import { coalesce, Grouping } from "./coalesce.ts";
+import { countWords } from "./budget.ts";
+import { comparePlaces, encodeEventId, encodeRunId, type Place } from "./cursor.ts";
+import { Cutter, type Piece } from "./cut.ts";
+import type { LogIdentity } from "./entry.ts";
+import type { Shape } from "./shape.ts";
+import { isTerminal, type Marked, type OutputTrack, type SessionTrack } from "./track.ts";
+import type { LogWindow } from "./window.ts";
+
+export interface View {
+  /** Equal keys, equal sessions. */
+  readonly key: string;
+  hears(track: SessionTrack): boolean;
+}
+
+/** One event on its way: the bytes are made once, however many get it. */
+export interface Delivery {
+  readonly event_id: string;
+  readonly json: string;
+  readonly critical: boolean;
+  /** Words a voice would speak, for pacing. */
+  readonly words: number;
+  /** False for summaries and re-sent questions: they never move a cursor. */
+  readonly cursor: boolean;
+  /** The question this delivery asks, where it asks one: only who was sent it may answer. */
+  readonly token?: string;
+  /** A transport may keep its framed bytes here, so that they too are made once. */
+  frame?: unknown;
+}
+
+export interface Run {
+  readonly from: number;
+  readonly to: number;
+  readonly deliveries: readonly Delivery[];
+  /** The pieces each delivery was made of. */
+  readonly parts: readonly (readonly Piece[])[];
+}
+
+const SPOKEN = { terse: "summary_terse", normal: "summary_normal", detailed: "summary_detailed" } as const;
+
+export function deliveryOf(event: Record<string, unknown>, event_id: string, critical: boolean, cursor = true): Delivery {
+  const summary = event[SPOKEN[event["verbosity"] as keyof typeof SPOKEN]] ?? event["summary_normal"];
+  const spoken = event["chunk"] ?? summary ?? "";
+  const json = JSON.stringify(event["event_id"] === event_id ? event : { ...event, event_id });
+  const words = typeof spoken === "string" ? countWords(spoken) : 0;
+  const token = event["reply_token"];
+  return typeof token === "string" ? { event_id, json, critical, words, cursor, token } : { event_id, json, critical, words, cursor };
+}
+
+const MOST_RUNS = 512;
+const NONE: readonly number[] = Object.freeze([]);
+
+/** How many sent pieces a lane remembers for those who come back. */
+const REMEMBERED = 4096;
+
+export class Lane {
+  readonly view: View;
+  readonly shape: Shape;
+  readonly #log: LogIdentity;
+  readonly #window: LogWindow;
+  readonly #cutters = new Map<SessionTrack, Cutter>();
+  #pieces: Piece[] = [];
+  #singles: (Run | undefined)[] = [];
+  /** Groups a single merged run would have up to each piece: the size of a backlog by subtraction. */
+  #groups: number[] = [];
+  #grouping = new Grouping();
+  #base = 0;
+  /** Runs by start and length: with many listeners at the same place, most ask for the same few. */
+  readonly #runs = new Map<number, Run>();
+  #criticals: number[] = [];
+
+  constructor(view: View, shape: Shape, log: LogIdentity, window: LogWindow, at: number) {
+    this.view = view;
+    this.shape = shape;
+    this.#log = log;
+    this.#window = window;
+    // Whoever joins mid-sentence hears the whole sentence: read the open text, keep nothing that was already cut.
+    for (const marked of window.from(window.floor(at), at)) this.#cut(marked, this.#cutters);
+  }
+
+  get start(): number {
+    return this.#base;
+  }
+  get end(): number {
+    return this.#base + this.#pieces.length;
+  }
+
+  /** The critical pieces at or after an index. */
+  criticalsFrom(index: number): readonly number[] {
+    const { length } = this.#criticals;
+    if (length === 0 || this.#criticals[length - 1]! < index) return NONE;
+    return this.#criticals.slice(this.#criticals.findIndex((at) => at >= index));
+  }
+
+  push(marked: Marked): void {
+    for (const piece of this.#cut(marked, this.#cutters)) this.#add(piece);
+  }
+
+  piece(index: number): Piece | undefined {
+    return this.#pieces[index - this.#base];
+  }
+
+  /** About how many events a backlog would be, by subtraction: exact enough to notice that somebody lags. */
+  backlog(from: number, to: number): number {
+    const at = (index: number) => this.#groups[index - this.#base - 1] ?? (index <= this.#base ? (this.#groups[0] ?? 1) - 1 : 0);
+    return to <= from ? 0 : at(to) - at(from);
+  }
+
+  /** Exactly how many events the runs of a stretch would be, counted no further than `most`. */
+  count(from: number, to: number, most: number): number {
+    let events = 0;
+    let grouping = new Grouping();
+    for (let at = from; at < to && events <= most; at++) {
+      const piece = this.piece(at)!;
+      if (piece.kind === "single") {
+        events++;
+        grouping = new Grouping();
+      } else if (!grouping.add(piece)) events++;
+    }
+    return events;
+  }
+
+  /** One piece, unmerged: what a listener without a limit takes. */
+  single(index: number): Run {
+    const at = index - this.#base;
+    this.#singles[at] ??= this.#encode(index, index + 1);
+    return this.#singles[at]!;
+  }
+
+  /** Everything from here that may be merged, up to what must stand alone (CON-76). */
+  take(from: number, limit = this.end): Run {
+    let to = from + 1;
+    if (this.piece(from)!.kind !== "single") while (to < limit && this.piece(to)!.kind !== "single") to++;
+    if (to === from + 1) return this.single(from);
+    const key = from * 65_536 + (to - from);
+    let run = this.#runs.get(key);
+    if (!run) {
+      run = this.#encode(from, to);
+      if (this.#runs.size >= MOST_RUNS) this.#runs.delete(this.#runs.keys().next().value!);
+      this.#runs.set(key, run);
+    }
+    return run;
+  }
+
+  between(from: number, to: number): Run {
+    return to === from + 1 ? this.single(from) : this.#encode(from, to);
+  }
+
+  /** A run of which some text was already heard under another shape: its bytes are for one listener only. */
+  trimmed(from: number, pieces: readonly Piece[]): Run {
+    return this.#runOf(from, from + pieces.length, pieces);
+  }
+
+  /** The index of the first piece at or after a place; the lane reads back as far as the window allows. */
+  indexOf(place: Place): number {
+    const first = this.#pieces[0];
+    if (!first || comparePlaces(place, first) < 0) this.#readBack(place);
+    let low = 0;
+    let high = this.#pieces.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (comparePlaces(this.#pieces[middle]!, place) < 0) low = middle + 1;
+      else high = middle;
+    }
+    return this.#base + low;
+  }
+
+  /** Where the text of each output starts that is not cut yet. */
+  *uncut(): Iterable<[OutputTrack, number]> {
+    for (const cutter of this.#cutters.values()) yield* cutter.open();
+  }
+
+  /** Where the unsent text of each open output starts, for one who has had everything before `index`. */
+  unsentFrom(index: number): Map<OutputTrack, number> {
+    const starts = new Map<OutputTrack, number>();
+    for (let at = index; at < this.end; at++) {
+      const text = this.piece(at)!.text;
+      if (text && !starts.has(text.output)) starts.set(text.output, text.start);
+    }
+    for (const [output, start] of this.uncut()) if (!starts.has(output)) starts.set(output, start);
+    return starts;
+  }
+
+  /** Forgets pieces nobody attached still needs, beyond a margin for those who come back. */
+  forget(before: number): void {
+    const count = before - REMEMBERED - this.#base;
+    if (count < REMEMBERED) return;
+    this.#pieces.splice(0, count);
+    this.#singles.splice(0, count);
+    this.#groups.splice(0, count);
+    this.#base += count;
+    this.#criticals = this.#criticals.filter((at) => at >= this.#base);
+  }
+
+  #cut(marked: Marked, cutters: Map<SessionTrack, Cutter>): Piece[] {
+    const { track } = marked;
+    if (!this.view.hears(track)) return [];
+    let cutter = cutters.get(track);
+    if (!cutter) {
+      cutter = new Cutter(this.shape);
+      cutters.set(track, cutter);
+    }
+    const pieces = cutter.cut(marked);
+    if (isTerminal(marked.entry.event.type)) cutters.delete(track);
+    return pieces;
+  }
+
+  #add(piece: Piece): void {
+    if (piece.critical) this.#criticals.push(this.end);
+    this.#groups.push((this.#groups.at(-1) ?? 0) + (this.#grouping.add(piece) ? 0 : 1));
+    this.#pieces.push(piece);
+  }
+
+  #readBack(place: Place): void {
+    const first = this.#pieces[0];
+    const until = first ? first.seq + 1 : this.#window.next;
+    const cutters = new Map<SessionTrack, Cutter>();
+    const older: Piece[] = [];
+    for (const marked of this.#window.from(this.#window.floor(place.seq), until)) {
+      for (const piece of this.#cut(marked, cutters)) {
+        if (comparePlaces(piece, place) >= 0 && (!first || comparePlaces(piece, first) < 0)) older.push(piece);
+      }
+    }
+    if (older.length === 0) return;
+    const newer = this.#pieces;
+    this.#base -= older.length;
+    this.#pieces = [];
+    this.#groups = [];
+    this.#criticals = [];
+    this.#grouping = new Grouping();
+    this.#singles = [...new Array<undefined>(older.length), ...this.#singles];
+    for (const piece of [...older, ...newer]) this.#add(piece);
+  }
+
+  #encode(from: number, to: number): Run {
+    return this.#runOf(from, to, this.#pieces.slice(from - this.#base, to - this.#base));
+  }
+
+  #runOf(from: number, to: number, pieces: readonly Piece[]): Run {
+    const last = pieces.at(-1)!;
+    const after: Place = { seq: last.seq, sub: last.sub + 1 };
+    const alone = pieces.length === 1 && last.whole;
+    const merged = coalesce(pieces);
+    const deliveries = merged.map(({ event, parts }, index) => {
+      const id = alone ? encodeEventId(this.#log, last.seq) : encodeRunId(this.#log, pieces[0]!, after, index, this.shape.tag);
+      return deliveryOf(event as unknown as Record<string, unknown>, id, parts[0]!.critical);
+    });
+    return { from, to, deliveries, parts: merged.map(({ parts }) => parts) };
+  }
+}

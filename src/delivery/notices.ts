@@ -1,0 +1,84 @@
+/**
+ * What a listener is told outside the log: where a session stands (CON-26), that something is missing and why (CON-24),
+ * and the questions still open (CON-16). None of it moves a cursor, and it goes to one subscription only.
+ */
+import type { Ids } from "../protocol/ids.ts";
+import { localizationHints } from "../protocol/language.ts";
+import { AAEP_VERSION, CORE_CONTEXT } from "../protocol/types.ts";
+import { type Delivery, deliveryOf } from "./lane.ts";
+import { dress, type ExtensionRegistry, type Shape } from "./shape.ts";
+import type { SessionTrack } from "./track.ts";
+
+/** Why something is missing: the listener was too slow, or its cursor is too old, made up, or another log's. */
+export type GapReason = "lagging" | "aged" | "forged" | "foreign";
+
+export interface NoticeWords {
+  /** A sentence that says where the session stands. */
+  summary(track: SessionTrack, shape: Shape): { text: string; language: string };
+  /** A sentence that says that something is missing. */
+  gap(reason: GapReason, shape: Shape): string;
+}
+
+const STATES: Record<string, string> = {
+  idle: "The agent has started.",
+  thinking: "The agent is thinking.",
+  calling_tool: "The agent is using a tool.",
+  writing_output: "The agent is answering.",
+  awaiting_input: "The agent is waiting for an answer.",
+  deciding: "The agent is deciding what to do.",
+  handing_off: "The agent is passing this on.",
+};
+
+export const ENGLISH_WORDS: NoticeWords = {
+  summary: ({ state }) => ({ text: STATES[state] ?? `The agent's state is ${state.replaceAll("_", " ")}.`, language: "en" }),
+  gap: (reason) =>
+    reason === "lagging"
+      ? "Some of what the agent said was skipped, because there was more than could be delivered."
+      : "Some of what the agent said is missing, because the place to go on from is no longer known.",
+};
+
+export interface NoticeContext {
+  readonly ids: Ids;
+  /** The wall clock, for timestamps. */
+  readonly timestamp: () => string;
+  readonly registry: ExtensionRegistry;
+  readonly words: NoticeWords;
+}
+
+/** Where a session stands, as a move from its state to the same state, with a word about what is missing if any is. */
+export function standing(track: SessionTrack, shape: Shape, context: NoticeContext, gap?: GapReason): Delivery {
+  const { text, language } = context.words.summary(track, shape);
+  const said = gap ? `${context.words.gap(gap, shape)} ${text}` : text;
+  const uri = context.registry["earshot"];
+  const extended = gap !== undefined && uri !== undefined && shape.prefixes.has("earshot");
+  // A gap must reach a listener whose filters leave states out (CON-74); where things stand need not.
+  const urgency = gap !== undefined && !shape.passes("aaep:agent.state.changed") ? "critical" : "normal";
+  const event = {
+    "@context": extended ? [CORE_CONTEXT, uri] : CORE_CONTEXT,
+    aaep_version: AAEP_VERSION,
+    type: "aaep:agent.state.changed",
+    event_id: context.ids("evt"),
+    session_id: track.session_id,
+    timestamp: context.timestamp(),
+    producer: track.first!.producer,
+    verbosity: "normal",
+    urgency,
+    localization_hints: localizationHints(language),
+    from_state: track.state,
+    to_state: track.state,
+    summary_normal: said,
+    ...(extended ? { extensions: { earshot: { gap: { reason: gap } } } } : {}),
+  };
+  return deliveryOf(event, event.event_id, urgency === "critical", false);
+}
+
+/** The open questions of a session, unchanged: same id, same token, same time. */
+export function openQuestions(track: SessionTrack, shape: Shape, before = Infinity): Delivery[] {
+  const deliveries: Delivery[] = [];
+  for (const { entry, variants } of track.questions.values()) {
+    if (entry.seq >= before) continue;
+    const event = dress(entry, shape, variants);
+    if (event) deliveries.push(deliveryOf(event as unknown as Record<string, unknown>, event.event_id, true, false));
+  }
+  return deliveries;
+}

@@ -1,0 +1,92 @@
+// Words in scripts that write none apart (Chinese, Japanese, Thai, Lao, Khmer, Burmese): the engine's dictionary,
+// asked about short windows. A window is cut by the text alone (the end of the run, or a fixed length), so the
+// same text gives the same words however it arrived.
+import {
+  CJK,
+  classOfUnit,
+  DIGIT,
+  EXTEND,
+  isWordClass,
+  MARK,
+  OPEN,
+  PREPEND,
+  QUOTE,
+  SEA,
+} from "./segment-classes.ts";
+import { TABLE } from "./segment-lines.ts";
+import { RUN, type Scan, TEXT, WORD } from "./segment-state.ts";
+
+/** Window length, and how much of a full window is settled: the rest is the dictionary's look-ahead. */
+const WINDOW = 32;
+const SETTLED = 20;
+
+let dictionary: Intl.Segmenter | undefined;
+
+function cutPoints(text: string): number[] {
+  if (typeof Intl === "object" && Intl.Segmenter) {
+    dictionary ??= new Intl.Segmenter("en", { granularity: "word" });
+    const points: number[] = [];
+    for (const part of dictionary.segment(text)) points.push(part.index);
+    return points;
+  }
+  return Array.from(text, (_, index) => index);
+}
+
+/** Offsets inside `text` where a word begins, at most `limit`. */
+function wordStarts(text: string, limit: number): number[] {
+  return cutPoints(text).filter((index) => {
+    if (index === 0 || index > limit) return false;
+    const unit = text.charCodeAt(index);
+    const before = text.charCodeAt(index - 1);
+    // U+17D2 and U+1039 join the letter after them.
+    return (
+      (unit & 0xfc00) !== 0xdc00 && before !== 0x17d2 && before !== 0x1039 && classOfUnit(unit) !== EXTEND
+    );
+  });
+}
+
+export function beginRun(s: Scan) {
+  const { tape, at } = s;
+  const kind = tape.kind(at);
+  if (tape.starved) return;
+  // The first half of a pair only hints at an ideograph.
+  if (kind !== CJK && kind !== SEA) {
+    s.at += tape.width(at);
+    return;
+  }
+  const before = tape.pastKind(at - 1);
+  const unit = tape.past(at - 1);
+  const joined =
+    before === OPEN || before === QUOTE || before === PREPEND || before === DIGIT || before === MARK;
+  if (before !== 0 && !joined && unit !== 0x2a && unit !== 0x5f && unit !== 0x23 && s.block !== TABLE)
+    s.emit(at, WORD);
+  s.runStart = at;
+  s.state = RUN;
+}
+
+export function inRun(s: Scan) {
+  const { tape } = s;
+  let kind = 0;
+  while (s.at < tape.end) {
+    kind = tape.kind(s.at);
+    if (tape.starved) return;
+    if (kind !== CJK && kind !== SEA && kind !== EXTEND) break;
+    s.at += tape.width(s.at);
+    if (s.at - s.runStart >= WINDOW) cutRun(s, s.runStart + WINDOW, SETTLED);
+  }
+  if (s.at === tape.end && !tape.closed) return;
+  cutRun(s, s.at, WINDOW);
+  if (s.at < tape.end && (isWordClass(kind) || kind === OPEN) && s.block !== TABLE) s.emit(s.at, WORD);
+  s.state = TEXT;
+}
+
+function cutRun(s: Scan, end: number, limit: number) {
+  const from = s.runStart;
+  s.runStart = from + limit;
+  if (s.block === TABLE) return;
+  for (const start of wordStarts(s.tape.text(from, end), limit)) {
+    s.emit(from + start, WORD);
+    s.sentence.words++;
+    if (limit === SETTLED) s.runStart = from + start;
+  }
+}

@@ -1,0 +1,199 @@
+/**
+ * A shape is what a subscription's terms make of an event: which types pass, which words are chosen, in which
+ * language, with which extensions, cut where. Two subscriptions with the same shape get the same pieces. Rate and
+ * pace are no part of it: they decide when, not what.
+ */
+import { compileFilters, isCritical } from "../protocol/filters.ts";
+import { localizationHints, matchLanguage, VARIANT_BASES } from "../protocol/language.ts";
+import type { Terms } from "../protocol/terms.ts";
+import { type AgentEvent, type Boundary, CORE_CONTEXT, type StateChanged, type Verbosity } from "../protocol/types.ts";
+import { seal, TAG_LENGTH } from "./cursor.ts";
+import type { LogEntry } from "./entry.ts";
+
+/** Extension prefixes a producer may use, with the address that declares each. */
+export type ExtensionRegistry = Readonly<Record<string, string>>;
+
+export interface Shape {
+  /** Equal keys, equal pieces. */
+  readonly key: string;
+  /** The key in short, for ids. */
+  readonly tag: string;
+  readonly verbosity: Verbosity;
+  readonly languages: readonly string[];
+  readonly passes: (type: string) => boolean;
+  readonly low: boolean;
+  /** Where text is cut: the finest honored boundary, or the coarsest at low load (CON-21, CON-22). */
+  readonly boundary: Boundary;
+  readonly honored: readonly Boundary[];
+  readonly prefixes: ReadonlySet<string>;
+  readonly confirmation: boolean;
+  readonly clarification: boolean;
+  readonly hints: Map<string, AgentEvent["localization_hints"]>;
+}
+
+export const BOUNDARIES: readonly Boundary[] = ["none", "word", "sentence", "paragraph", "completion"];
+
+const shapes = new Map<string, Shape>();
+const MOST_SHAPES = 4096;
+
+export function shapeOf(terms: Terms, registry: ExtensionRegistry = {}): Shape {
+  const honored = BOUNDARIES.filter((boundary) => terms.boundaries.includes(boundary));
+  const low = terms.load === "low";
+  const boundary = (low ? honored.at(-1) : honored[0]) ?? "sentence";
+  const verbosity = low && !terms.verbosity_given ? "terse" : terms.verbosity;
+  const prefixes = Object.keys(registry).filter((prefix) => terms.extensions.includes(registry[prefix]!));
+  const views = (terms.extension_terms["earshot"] ?? {})["view_prompts"] === true;
+  const confirmation = terms.confirmation || views;
+  const clarification = terms.clarification || views;
+  const { include, exclude } = terms.filters;
+  const key = JSON.stringify([verbosity, terms.languages, [...include].sort(), [...exclude].sort(), low, boundary, honored, prefixes.sort(), confirmation, clarification]);
+  const known = shapes.get(key);
+  if (known) return known;
+  const shape: Shape = {
+    key,
+    tag: seal(key, 0).slice(0, TAG_LENGTH),
+    verbosity,
+    languages: terms.languages,
+    passes: compileFilters(terms.filters),
+    low,
+    boundary,
+    honored,
+    prefixes: new Set(prefixes),
+    confirmation,
+    clarification,
+    hints: new Map(),
+  };
+  // Shapes come from peers: forget the oldest rather than grow without end. A shape in use stays alive by its users.
+  if (shapes.size >= MOST_SHAPES) shapes.delete(shapes.keys().next().value!);
+  shapes.set(key, shape);
+  return shape;
+}
+
+/** The other languages an event's text comes in, found once per event. */
+export function variantsOf(event: AgentEvent): ReadonlyMap<string, Readonly<Record<string, string>>> | undefined {
+  let found: Map<string, Record<string, string>> | undefined;
+  for (const key in event) {
+    const value = (event as Record<string, unknown>)[key];
+    if (typeof value !== "string" || key.length < 9 || key.charCodeAt(0) === 64) continue;
+    const base = VARIANT_BASES.find((name) => key.length > name.length && key.startsWith(name) && key[name.length] === "_");
+    if (!base) continue;
+    const tag = key.slice(base.length + 1).replaceAll("_", "-");
+    found ??= new Map();
+    const texts = found.get(tag) ?? {};
+    texts[base] = value;
+    found.set(tag, texts);
+  }
+  return found;
+}
+
+/** How one entry looks under a shape: the event to send, or nothing. Text is cut elsewhere; this dresses the rest. */
+export function dress(entry: LogEntry, shape: Shape, variants: ReturnType<typeof variantsOf>): AgentEvent | undefined {
+  const { event } = entry;
+  const critical = isCritical(event);
+  const insisted = !critical && dropped(event, shape);
+  if (insisted && !entry.insist) return undefined;
+  if (
+    (event.type === "aaep:agent.awaiting.confirmation" && !shape.confirmation) ||
+    (event.type === "aaep:agent.awaiting.clarification" && !shape.clarification)
+  ) {
+    return withoutToken(dressWords(event, shape, variants), event);
+  }
+  const dressed = dressWords(event, shape, variants);
+  return insisted ? { ...dressed, urgency: "critical" } : dressed;
+}
+
+function dropped(event: AgentEvent, shape: Shape): boolean {
+  if (!shape.passes(event.type)) return true;
+  if (!shape.low || event.urgency !== "background") return false;
+  if (event.type === "aaep:agent.progress.updated") return true;
+  if (event.type !== "aaep:agent.state.changed") return false;
+  const { from_state, to_state } = event as StateChanged;
+  return from_state !== "awaiting_input" && to_state !== "awaiting_input";
+}
+
+const SUMMARY: Record<Verbosity, string> = {
+  terse: "summary_terse",
+  normal: "summary_normal",
+  detailed: "summary_detailed",
+};
+const UNWANTED = ["summary_terse", "summary_detailed"];
+
+function dressWords(event: AgentEvent, shape: Shape, variants: ReturnType<typeof variantsOf>): AgentEvent {
+  const out: Record<string, unknown> = { ...event };
+  if (variants) {
+    for (const [tag, texts] of variants) {
+      for (const base in texts) delete out[`${base}_${tag.replaceAll("-", "_")}`];
+    }
+    speak(out, event, shape, variants);
+  }
+  const keep = SUMMARY[shape.verbosity];
+  for (const name of UNWANTED) if (name !== keep && name in out) delete out[name];
+  if (event.type !== "aaep:agent.output.streaming") out["verbosity"] = keep in out ? shape.verbosity : "normal";
+  const extensions = event.extensions;
+  if (extensions !== undefined) stripExtensions(out, extensions, shape);
+  return out as unknown as AgentEvent;
+}
+
+/** Puts the words of the listener's language in place, whole or not at all. */
+function speak(
+  out: Record<string, unknown>,
+  event: AgentEvent,
+  shape: Shape,
+  variants: NonNullable<ReturnType<typeof variantsOf>>,
+): void {
+  const primary = event.localization_hints?.primary_language ?? "und";
+  const complete = [...variants.keys()].filter((tag) => {
+    const texts = variants.get(tag)!;
+    return ["summary_normal", "action", "consequence", "question", "reason"].every((base) => !(base in event) || base in texts);
+  });
+  const available = [primary, ...complete];
+  const memo = available.join();
+  let hints = shape.hints.get(memo);
+  if (!hints) {
+    const tag = matchLanguage(shape.languages, available)?.available ?? primary;
+    hints = localizationHints(tag, available);
+    if (shape.hints.size > 256) shape.hints.clear();
+    shape.hints.set(memo, hints);
+  }
+  out["localization_hints"] = hints;
+  const texts = variants.get(hints!.primary_language!);
+  if (!texts) return;
+  // A summary that this language lacks must not speak another one.
+  for (const name of UNWANTED) if (!(name in texts)) delete out[name];
+  for (const base in texts) out[base] = texts[base];
+}
+
+function stripExtensions(out: Record<string, unknown>, extensions: Record<string, Record<string, unknown>>, shape: Shape): void {
+  const kept = Object.entries(extensions).filter(([prefix]) => shape.prefixes.has(prefix));
+  if (kept.length === Object.keys(extensions).length) return;
+  if (kept.length > 0) {
+    out["extensions"] = Object.fromEntries(kept);
+  } else {
+    delete out["extensions"];
+    if (!(out["type"] as string).startsWith("aaep:")) return;
+    out["@context"] = CORE_CONTEXT;
+  }
+}
+
+/** Who cannot answer still hears what is asked, but never holds the token (CON-01). */
+function withoutToken(words: AgentEvent, event: AgentEvent): AgentEvent {
+  const notice: Record<string, unknown> = {
+    "@context": CORE_CONTEXT,
+    type: "aaep:agent.state.changed",
+    event_id: event.event_id,
+    session_id: event.session_id,
+    timestamp: event.timestamp,
+    producer: event.producer,
+    urgency: "critical",
+    verbosity: words.verbosity,
+    localization_hints: words.localization_hints,
+    from_state: "awaiting_input",
+    to_state: "awaiting_input",
+  };
+  for (const name of ["aaep_version", "correlation_id", "summary_terse", "summary_normal", "summary_detailed"]) {
+    const value = (words as Record<string, unknown>)[name];
+    if (value !== undefined) notice[name] = value;
+  }
+  notice["summary_normal"] ??= (words as Record<string, unknown>)["action"] ?? (words as Record<string, unknown>)["question"];
+  return notice as unknown as AgentEvent;
+}

@@ -1,0 +1,36 @@
+/** Who may hear what, and who may answer (SEC-15, SEC-18). On one's own machine there is one user who may do both. */
+import type { View } from "../delivery/lane.ts";
+import type { SessionTrack } from "../delivery/track.ts";
+
+/** listen: hears. reply: hears and answers. admin: also hears sessions of every audience. */
+export type Role = "listen" | "reply" | "admin";
+
+/** Whom a transport has authenticated. */
+export interface Principal {
+  readonly id: string;
+  readonly role: Role;
+  /** Hears sessions of these audiences, and those without one; "all" hears everything. */
+  readonly audiences: readonly string[] | "all";
+  /** Most subscriptions at once. */
+  readonly max_subscriptions?: number;
+}
+
+export const LOCAL_USER: Principal = { id: "local", role: "reply", audiences: "all" };
+
+export const mayAnswer = ({ role }: Principal): boolean => role !== "listen";
+
+export function mayHear({ role, audiences }: Principal, audience: readonly string[] | undefined): boolean {
+  return role === "admin" || audiences === "all" || audience === undefined || audience.some((name) => audiences.includes(name));
+}
+
+/** The sessions a subscription hears: its principal's, or the named ones among them. */
+export function viewOf(principal: Principal, follow: readonly string[] = []): View {
+  const { audiences } = principal;
+  const all = principal.role === "admin" || audiences === "all";
+  const heard = all ? "all" : JSON.stringify([...audiences].sort());
+  const only = follow.length > 0 ? new Set(follow) : undefined;
+  return {
+    key: `${heard} ${JSON.stringify([...follow].sort())}`,
+    hears: (track: SessionTrack) => (only === undefined || only.has(track.session_id)) && mayHear(principal, track.audience),
+  };
+}

@@ -1,0 +1,166 @@
+/**
+ * Questions that wait for a person (chapter 6): one token each, single use; the first valid reply wins; the deadline is
+ * kept on a clock that does not jump; silence and a lost line mean the default, which never does harm (CON-01 … CON-17).
+ * A question is settled exactly once, and only here.
+ */
+import type { Clock } from "../protocol/clock.ts";
+import type { QuestionOutcome } from "../protocol/extension.ts";
+import type { AwaitingClarification, AwaitingConfirmation, ClarificationReply, ConfirmationReply, Reply } from "../protocol/types.ts";
+
+export type Origin = "human" | "timeout" | "disconnect" | "withdrawn";
+
+export interface Settlement {
+  readonly outcome: QuestionOutcome;
+  readonly origin: Origin;
+  /** The reply that settled it, and who is known to have sent it. */
+  readonly reply?: Reply;
+  readonly principal?: string;
+}
+
+export interface QuestionSpec {
+  readonly event: AwaitingConfirmation | AwaitingClarification;
+  /** More time: how often, and the most seconds in all. */
+  readonly extensions: number;
+  readonly ceiling_seconds: number;
+}
+
+/** Replies may carry a clock that is off by this much (CON-12); arrival decides all the same. */
+const SKEW_MS = 300_000;
+/** Warnings are for questions that stay open longer than this (CNF-24). */
+const WARN_ABOVE_SECONDS = 60;
+const LAST_WARNING_MS = 20_000;
+
+export interface QuestionHooks {
+  /** Time is running out; `last` is the warning nobody may miss. */
+  warn(question: Question, msLeft: number, last: boolean): void;
+  /** Somebody asked for more time and got it. */
+  extended(question: Question): void;
+  settled(question: Question, settlement: Settlement): void;
+}
+
+export class Question {
+  readonly token: string;
+  readonly spec: QuestionSpec;
+  /** The subscriptions whose answer would count: they hear the session and can reply (CON-04). */
+  readonly holders = new Set<string>();
+  readonly result: Promise<Settlement>;
+  extensionsUsed = 0;
+  deadline: number;
+  readonly #clock: Clock;
+  readonly hooks: QuestionHooks;
+  readonly #askedAt: number;
+  #resolve!: (settlement: Settlement) => void;
+  #open = true;
+  #timers: (() => void)[] = [];
+  #totalSeconds: number;
+
+  constructor(spec: QuestionSpec, clock: Clock, hooks: QuestionHooks) {
+    this.spec = spec;
+    this.token = spec.event.reply_token;
+    this.#clock = clock;
+    this.hooks = hooks;
+    this.#askedAt = Date.parse(spec.event.timestamp);
+    this.#totalSeconds = spec.event.timeout_seconds;
+    this.deadline = clock.now() + spec.event.timeout_seconds * 1000;
+    this.result = new Promise((resolve) => {
+      this.#resolve = resolve;
+    });
+    this.#arm();
+  }
+
+  get open(): boolean {
+    return this.#open;
+  }
+  get msLeft(): number {
+    return Math.max(0, this.deadline - this.#clock.now());
+  }
+  get extensionsLeft(): number {
+    return this.#totalSeconds + this.spec.event.timeout_seconds > this.spec.ceiling_seconds ? 0 : this.spec.extensions - this.extensionsUsed;
+  }
+
+  /** True if this reply settles the question. Why not is nobody's business but the log's (CNF-16). */
+  answer(reply: Reply, principal: string): boolean {
+    const inTime = this.#clock.now() < this.deadline;
+    const at = Date.parse(reply.timestamp);
+    const plausible = at >= this.#askedAt - SKEW_MS && at <= this.#askedAt + this.#totalSeconds * 1000 + SKEW_MS;
+    const outcome = outcomeOf(this.spec.event, reply);
+    // A process that slept past the deadline finds the reply and the timer at once: the deadline came first (F26).
+    if (!inTime) this.#settle({ outcome: "timed_out", origin: "timeout" });
+    if (!inTime || !plausible || outcome === undefined) return false;
+    return this.#settle({ outcome, origin: "human", reply, principal });
+  }
+
+  /** One more stretch of the time there was at first (WCAG 2.2.1). */
+  extend(): boolean {
+    if (!this.#open || this.extensionsLeft <= 0 || this.msLeft === 0) return false;
+    this.extensionsUsed++;
+    this.#totalSeconds += this.spec.event.timeout_seconds;
+    this.deadline += this.spec.event.timeout_seconds * 1000;
+    this.#arm();
+    return true;
+  }
+
+  /** One listener less; without any, silence has spoken (CON-04, CNF-37). */
+  drop(subscription_id: string): void {
+    if (this.holders.delete(subscription_id) && this.holders.size === 0) {
+      this.#settle({ outcome: "disconnected", origin: "disconnect" });
+    }
+  }
+
+  withdraw(): boolean {
+    return this.#settle({ outcome: "withdrawn", origin: "withdrawn" });
+  }
+
+  #settle(settlement: Settlement): boolean {
+    if (!this.#open) return false;
+    this.#open = false;
+    this.#disarm();
+    this.hooks.settled(this, settlement);
+    this.#resolve(settlement);
+    return true;
+  }
+
+  #disarm(): void {
+    for (const cancel of this.#timers) cancel();
+    this.#timers = [];
+  }
+
+  #arm(): void {
+    this.#disarm();
+    const { event } = this.spec;
+    this.#timers.push(this.#clock.timer(this.deadline, () => void this.#settle({ outcome: "timed_out", origin: "timeout" })));
+    if (event.timeout_seconds <= WARN_ABOVE_SECONDS) return;
+    const total = event.timeout_seconds * 1000;
+    const last = Math.max(total / 10, LAST_WARNING_MS);
+    for (const [left, final] of [[total / 2, false] as const, [last, true] as const]) {
+      const at = this.deadline - left;
+      if (at > this.#clock.now()) this.#timers.push(this.#clock.timer(at, () => this.hooks.warn(this, left, final)));
+    }
+  }
+}
+
+/** What a reply says, if it is a reply this question takes (CNF-14, CNF-28, CON-29). */
+function outcomeOf(event: AwaitingConfirmation | AwaitingClarification, reply: Reply): QuestionOutcome | undefined {
+  if (event.type === "aaep:agent.awaiting.confirmation") {
+    if (reply.type !== "confirmation.reply") return undefined;
+    const { decision } = reply as ConfirmationReply;
+    if (!(event.allowed_replies ?? ["accept", "reject"]).includes(decision)) return undefined;
+    return decision === "accept" ? "accepted" : "rejected";
+  }
+  if (reply.type !== "clarification.reply") return undefined;
+  return responseKind(event, (reply as ClarificationReply).response) ? "answered" : undefined;
+}
+
+export type ResponseKind = "freetext" | "yes_no" | "multiple_choice" | "numeric";
+
+/** Which of the accepted kinds an answer is; no coercion. A choice is tried before free text. */
+export function responseKind(event: AwaitingClarification, response: string | boolean | number): ResponseKind | undefined {
+  const kinds = event.accepted_response_kinds ?? ["freetext"];
+  const fits: Record<ResponseKind, boolean> = {
+    multiple_choice: typeof response === "string" && (event.choices ?? []).some(({ value }) => value === response),
+    freetext: typeof response === "string" && response !== "",
+    yes_no: typeof response === "boolean",
+    numeric: typeof response === "number" && Number.isFinite(response),
+  };
+  return (["multiple_choice", "yes_no", "numeric", "freetext"] as const).find((kind) => kinds.includes(kind) && fits[kind]);
+}

@@ -1,0 +1,110 @@
+/**
+ * One listener from handshake to close. Being connected and being a subscription are two things: a listener that can
+ * resume keeps its place while the line is down, and its answer is still waited for during a grace period (CON-04).
+ */
+import type { Attachment, Engine } from "../delivery/engine.ts";
+import type { Delivery, View } from "../delivery/lane.ts";
+import type { Terms } from "../protocol/terms.ts";
+import type { Capabilities, OtherMessage } from "../protocol/types.ts";
+import type { Principal } from "./access.ts";
+
+/** The listener's end of a transport, as the hub sees it. */
+export interface Peer {
+  /** A promise means: wait until it settles before sending more. */
+  send(delivery: Delivery): Promise<void> | undefined;
+  /** A message that is not part of the event stream. */
+  tell(message: OtherMessage): void;
+  close(reason: string): void;
+}
+
+export type SubscriptionPhase = "unopened" | "open" | "away" | "closed";
+
+export class HubSubscription {
+  readonly id: string;
+  readonly principal: Principal;
+  readonly transport: string;
+  readonly aaep_version: string;
+  request: Capabilities;
+  terms: Terms;
+  view: View;
+  /** Sessions named by the listener; none means all it may hear. */
+  followed: readonly string[] = [];
+  phase: SubscriptionPhase = "unopened";
+  peer: Peer | undefined;
+  /** The last event that may serve as a cursor, and the questions this listener has been sent. */
+  lastEventId: string | undefined;
+  readonly asked = new Set<string>();
+  /** Whether its answer is still waited for. */
+  live = true;
+  cancelTimer: (() => void) | undefined;
+  #attachment: Attachment | undefined;
+
+  constructor(given: {
+    id: string;
+    principal: Principal;
+    transport: string;
+    aaep_version: string;
+    request: Capabilities;
+    terms: Terms;
+    view: View;
+  }) {
+    this.id = given.id;
+    this.principal = given.principal;
+    this.transport = given.transport;
+    this.aaep_version = given.aaep_version;
+    this.request = given.request;
+    this.terms = given.terms;
+    this.view = given.view;
+  }
+
+  /** SSE resumes by nature; elsewhere our extension must have been agreed on; a process's end is the end. */
+  get resumable(): boolean {
+    if (this.transport === "stdio") return false;
+    return this.transport === "sse" || this.terms.extension_terms["earshot"]?.["resume"] === true;
+  }
+
+  answers(type: string): boolean {
+    return type === "aaep:agent.awaiting.confirmation" ? this.terms.confirmation : this.terms.clarification;
+  }
+
+  follows(session_id: string): boolean {
+    return this.followed.length === 0 || this.followed.includes(session_id);
+  }
+
+  /** "What is happening?": where things stand, told to this listener alone. */
+  standing(session_id?: string): void {
+    this.#attachment?.standing(session_id);
+  }
+
+  attach(engine: Engine, peer: Peer, lastEventId: string | undefined, previous: Terms | undefined): Attachment["start"] {
+    this.#attachment?.detach();
+    this.peer = peer;
+    this.phase = "open";
+    this.live = true;
+    const sink = {
+      send: (delivery: Delivery) => {
+        if (delivery.token !== undefined) this.asked.add(delivery.token);
+        if (delivery.cursor) this.lastEventId = delivery.event_id;
+        return peer.send(delivery);
+      },
+    };
+    this.#attachment = engine.attach({
+      sink,
+      terms: this.terms,
+      view: this.view,
+      ...(lastEventId === undefined ? {} : { resume: { event_id: lastEventId, ...(previous ? { previous } : {}) } }),
+    });
+    return this.#attachment.start;
+  }
+
+  renegotiate(terms: Terms): void {
+    this.terms = terms;
+    this.#attachment?.renegotiate(terms);
+  }
+
+  detach(): void {
+    this.#attachment?.detach();
+    this.#attachment = undefined;
+    this.peer = undefined;
+  }
+}

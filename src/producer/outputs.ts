@@ -1,0 +1,110 @@
+/** What the agent says: streamed text, one output at a time unless the author opens more. */
+import { codePoints } from "../protocol/formats.ts";
+import type { Ids } from "../protocol/ids.ts";
+import type { CoreEventType } from "../protocol/types.ts";
+import { heldFrom, type SecretCatcher } from "./secrets.ts";
+import type { SayOptions } from "./specs.ts";
+
+type Emit = (type: CoreEventType, fields: Record<string, unknown>, language?: string) => Promise<void>;
+
+export class Output {
+  readonly output_id: string;
+  readonly content_type: string | undefined;
+  readonly #language: string;
+  readonly #emit: Emit;
+  readonly #secrets: SecretCatcher;
+  #held = "";
+  #position = 0;
+  #open = true;
+
+  constructor(output_id: string, { content_type, language }: SayOptions & { language: string }, emit: Emit, secrets: SecretCatcher) {
+    this.output_id = output_id;
+    this.content_type = content_type;
+    this.#language = language;
+    this.#emit = emit;
+    this.#secrets = secrets;
+  }
+
+  get open(): boolean {
+    return this.#open;
+  }
+
+  say(text: string, language = this.#language): Promise<void> {
+    const all = this.#held + text;
+    const ready = heldFrom(all);
+    this.#held = all.slice(ready);
+    return this.#send(all.slice(0, ready), false, language);
+  }
+
+  /** The rest goes out and the output ends: exactly one chunk says so (SEQ-20). */
+  end(): Promise<void> {
+    if (!this.#open) return Promise.resolve();
+    this.#open = false;
+    const rest = this.#held;
+    this.#held = "";
+    return this.#send(rest, true, this.#language);
+  }
+
+  /** Something comes after this text: what was held back goes first. */
+  release(): Promise<void> {
+    const rest = this.#held;
+    this.#held = "";
+    return this.#send(rest, false, this.#language);
+  }
+
+  #send(text: string, complete: boolean, language: string): Promise<void> {
+    if (text === "" && !complete) return Promise.resolve();
+    const chunk = this.#secrets.clean(text);
+    const position = this.#position;
+    this.#position += codePoints(chunk);
+    return this.#emit(
+      "aaep:agent.output.streaming",
+      {
+        chunk,
+        position,
+        complete,
+        coalesce_hint: complete ? "completion" : "none",
+        output_id: this.output_id,
+        content_type: this.content_type,
+        language,
+      },
+      language,
+    );
+  }
+}
+
+/** The session's outputs: a current one for `say`, and any others. */
+export class Outputs {
+  readonly #all = new Set<Output>();
+  readonly #make: (options: SayOptions) => Output;
+  #current: Output | undefined;
+
+  constructor(ids: Ids, language: string, emit: Emit, secrets: SecretCatcher) {
+    this.#make = (options) => new Output(ids("out"), { language, ...options }, emit, secrets);
+  }
+
+  open(options: SayOptions = {}): Output {
+    const output = this.#make(options);
+    this.#all.add(output);
+    return output;
+  }
+
+  /** Where `say` goes: another content type is another output. */
+  current(options: SayOptions): Output {
+    const same = this.#current?.open && this.#current.content_type === options.content_type;
+    if (this.#current && !same) void this.#current.end();
+    if (!same) this.#current = this.open(options);
+    return this.#current!;
+  }
+
+  release(): void {
+    for (const output of this.#all) if (output.open) void output.release();
+  }
+
+  /** Open outputs are closed before a terminal event (CON-46). */
+  endAll(): void {
+    for (const output of this.#all) void output.end();
+    this.#all.clear();
+    this.#current = undefined;
+  }
+}

@@ -1,0 +1,53 @@
+/**
+ * Events that happened elsewhere (a replay, a bridge from another system): they are checked as a session must be, get
+ * our ids, are marked as relayed, and run nothing. The one way to emit a tool call that no gate here has passed.
+ */
+import type { Hub } from "../hub/hub.ts";
+import { EarshotError } from "../protocol/errors.ts";
+import { EXTENSION_PREFIX, EXTENSION_URI } from "../protocol/extension.ts";
+import type { Ids } from "../protocol/ids.ts";
+import { type Lifecycle, startLifecycle, stepLifecycle } from "../protocol/lifecycle.ts";
+import { parseValue } from "../protocol/parse.ts";
+import type { CoreEvent } from "../protocol/types.ts";
+
+export interface Relay {
+  /** Rejects, naming the requirement, what would not be a legal next event of its session. */
+  (event: Record<string, unknown>, options?: { audience?: readonly string[] }): Promise<void>;
+}
+
+interface Relayed {
+  readonly session_id: string;
+  life: Lifecycle;
+}
+
+export function createRelay(hub: Hub, ids: Ids): Relay {
+  const sessions = new Map<string, Relayed>();
+  return async (given, options) => {
+    const parsed = parseValue(given, { mode: "tolerant" });
+    if (!parsed.ok || parsed.kind === "message") {
+      const why = parsed.ok ? "it is not an event" : (parsed.issues[0]?.message ?? "it is not valid");
+      throw new EarshotError("EVT-13", `This cannot be relayed: ${why}`);
+    }
+    const event = parsed.message;
+    let session = sessions.get(event.session_id);
+    if (!session) {
+      session = { session_id: ids("sess"), life: startLifecycle({ event_ids: "trusted", replies: "unseen", state_chain: "sampled" }) };
+      sessions.set(event.session_id, session);
+    }
+    const { state, violations } = stepLifecycle(session.life, event as CoreEvent);
+    const [violation] = violations;
+    if (violation) throw new EarshotError(violation.id, violation.message);
+    session.life = state;
+    if (state.phase === "ended") sessions.delete(event.session_id);
+    const { event_id: _, sequence_number: __, ...rest } = event as unknown as Record<string, unknown>;
+    await hub.append(
+      {
+        ...rest,
+        session_id: session.session_id,
+        "@context": [...new Set([...[event["@context"]].flat(), EXTENSION_URI])],
+        extensions: { ...event.extensions, [EXTENSION_PREFIX]: { relayed: true } },
+      },
+      options,
+    );
+  };
+}

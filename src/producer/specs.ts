@@ -1,0 +1,152 @@
+/** What an agent's author writes. The types are the first gate: what could do harm does not compile without a question. */
+import type { ResponseKind } from "../hub/questions.ts";
+import type { RiskLevel } from "../protocol/types.ts";
+import type { Params } from "./params.ts";
+import type { Refusal, RefusalOutcome } from "./refusals.ts";
+import type { Sentence, Summary } from "./words.ts";
+
+export interface SessionSpec {
+  /** The first thing a listener hears. */
+  readonly summary: Summary;
+  readonly requested_by?: string;
+  readonly request_text?: string;
+  readonly expected_duration_ms?: number;
+  readonly tools_available?: readonly string[];
+  /** Language of this session's words; the producer's own by default. */
+  readonly language?: string;
+  /** Who may hear it; everyone connected by default. */
+  readonly audience?: readonly string[];
+  readonly correlation_id?: string;
+  /** Aborting cancels the session. */
+  readonly signal?: AbortSignal;
+}
+
+interface ToolBase {
+  readonly tool: string;
+  readonly summary: Summary;
+  readonly description?: string;
+  readonly args_summary?: string;
+  readonly expected_duration_ms?: number;
+  /** The tool's own time, counted from when it starts; a person's thinking never burns it. */
+  readonly timeout_ms?: number;
+  /** Words for the outcome; "Done." or the error by default. */
+  readonly done?: Summary;
+}
+
+/** A tool that harms nobody if it runs by mistake: it runs at once. */
+export interface PlainToolSpec extends ToolBase {
+  readonly risk?: "low" | "medium";
+  readonly irreversible?: false;
+  /** Taken only by tools that ask first. */
+  readonly params?: never;
+}
+
+/** A tool that asks first. Needed as soon as it is irreversible or of high risk. */
+export interface GatedToolSpec<P extends Params> extends ToolBase {
+  readonly risk?: RiskLevel;
+  readonly irreversible?: boolean;
+  readonly reversibility?: "reversible" | "reversible_with_effort" | "irreversible";
+  readonly params: P;
+  /** What will be done; best as a function of the parameters, so that words and act cannot drift apart. */
+  readonly action: Sentence | ((params: P) => Sentence);
+  readonly consequence: Sentence | ((params: P) => Sentence);
+  readonly labels?: Partial<Record<keyof P & string, string>>;
+  /** Parameters that are bound but not shown. */
+  readonly secret?: readonly (keyof P & string)[];
+  /** Parameters a person may change; any change is shown and asked again (CON-73). */
+  readonly modifiable?: readonly (keyof P & string)[];
+  readonly timeout_seconds?: number;
+  /** With nobody to ask, wait this long for somebody before giving up. */
+  readonly wait_for_listener_seconds?: number;
+}
+
+export interface ToolContext {
+  readonly signal: AbortSignal;
+  readonly tool_call_id: string;
+}
+
+export interface Ran<T> {
+  readonly ran: true;
+  readonly value: T;
+}
+export type ToolOutcome<T> = Ran<T> | Refusal;
+
+interface ConfirmBase {
+  readonly action: Sentence;
+  readonly consequence: Sentence;
+  readonly summary?: Summary;
+  readonly timeout_seconds?: number;
+  readonly wait_for_listener_seconds?: number;
+  readonly extra_context?: Readonly<Record<string, unknown>>;
+}
+/** Silence means no. */
+export interface ConfirmSpec extends ConfirmBase {
+  readonly risk?: RiskLevel;
+  readonly irreversible?: boolean;
+  readonly default?: "reject";
+}
+/** Silence may mean yes only for what is harmless and can be undone. */
+export interface LenientConfirmSpec extends ConfirmBase {
+  readonly risk: "low";
+  readonly irreversible: false;
+  readonly default: "accept";
+}
+
+export type ConfirmOutcome =
+  | { readonly accepted: true; readonly origin: "human" | "policy" }
+  | { readonly accepted: false; readonly outcome: RefusalOutcome; readonly summary: string };
+
+export interface ClarifySpec {
+  readonly question: Sentence;
+  readonly context?: Sentence;
+  readonly summary?: Summary;
+  /** Kinds of answer you can use; free text by default. */
+  readonly kinds?: readonly [ResponseKind, ...ResponseKind[]];
+  readonly choices?: readonly { readonly value: string; readonly label: string }[];
+  /** What you assume without an answer. */
+  readonly default?: string | boolean | number;
+  readonly timeout_seconds?: number;
+  readonly wait_for_listener_seconds?: number;
+}
+
+export type ClarifyOutcome =
+  | { readonly answered: true; readonly response: string | boolean | number; readonly kind: ResponseKind }
+  | { readonly answered: false; readonly outcome: RefusalOutcome; readonly assumed: string | boolean | number | undefined; readonly summary: string };
+
+export interface HandoffSpec {
+  readonly reason: Sentence;
+  readonly target_kind: "human" | "specialist_agent" | "escalation_queue";
+  readonly target_uri?: string;
+  readonly packaged_context?: Readonly<Record<string, unknown>>;
+  readonly urgency?: RiskLevel;
+  readonly summary?: Summary;
+}
+
+export interface FailSpec {
+  readonly summary: Summary;
+  readonly category?: "transient" | "permanent" | "requires_user" | "unknown";
+  readonly code?: string;
+  readonly recoverable?: boolean;
+  readonly remediation_hint?: Sentence;
+}
+
+export interface CancelSpec {
+  readonly by?: "user" | "producer" | "timeout" | "system";
+  readonly summary?: Summary;
+  readonly reason?: string;
+  readonly partial_result?: string;
+}
+
+export interface ProgressSpec {
+  readonly percent?: number;
+  readonly step?: number;
+  readonly total_steps?: number;
+  readonly description?: string;
+  readonly summary?: Summary;
+  readonly eta_ms?: number;
+}
+
+export interface SayOptions {
+  readonly content_type?: string;
+  readonly language?: string;
+}

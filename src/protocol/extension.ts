@@ -1,0 +1,68 @@
+/**
+ * Earshot's own extension (docs/extension.md), prefix `earshot`: resume, resolution notices, more time, status, cancel,
+ * follow. A peer that does not know it loses nothing that AAEP 1.0 promises.
+ */
+export const EXTENSION_PREFIX = "earshot";
+export const EXTENSION_URI = "urn:earshot:aaep:v1";
+
+/** What a listener may ask for under `capabilities.earshot`. */
+export interface ExtensionCapabilities {
+  /** Keep my place for a while when the line drops, on any transport. */
+  readonly resume?: boolean;
+  /** Send questions even though I cannot answer here: I pass them on (CNF-31). */
+  readonly view_prompts?: boolean;
+  /** Leave questions open at least this long (CON-47). */
+  readonly minimum_timeout_seconds?: number;
+}
+
+/** In a request, under `extensions.earshot`: go on where this subscription was. */
+export interface ResumeRequest {
+  readonly subscription_id: string;
+  readonly last_event_id?: string;
+}
+
+export type QuestionOutcome =
+  | "accepted"
+  | "rejected"
+  | "answered"
+  | "timed_out"
+  | "withdrawn"
+  | "disconnected";
+
+/** On a state.changed, under `extensions.earshot`: this question is settled (CON-13). */
+export interface Resolves {
+  readonly reply_token: string;
+  readonly outcome: QuestionOutcome;
+}
+
+/** On a prompt or a notice about one, under `extensions.earshot`. */
+export interface Deadline {
+  readonly reply_token: string;
+  readonly seconds_left: number;
+  /** How often more time can still be had, and the most there can be in all. */
+  readonly extensions_left: number;
+  readonly ceiling_seconds: number;
+}
+
+export function negotiateExtension(requested: Record<string, unknown>): Record<string, unknown> {
+  const minimum = requested["minimum_timeout_seconds"];
+  return {
+    ...(requested["resume"] === true ? { resume: true } : {}),
+    ...(requested["view_prompts"] === true ? { view_prompts: true } : {}),
+    ...(Number.isInteger(minimum) && (minimum as number) >= 1
+      ? { minimum_timeout_seconds: Math.min(minimum as number, 86_400) }
+      : {}),
+  };
+}
+
+export function resumeRequest(
+  extensions: Record<string, Record<string, unknown>> | undefined,
+): ResumeRequest | undefined {
+  const resume = extensions?.[EXTENSION_PREFIX]?.["resume"] as Partial<ResumeRequest> | undefined;
+  if (typeof resume !== "object" || resume === null || typeof resume.subscription_id !== "string")
+    return undefined;
+  return {
+    subscription_id: resume.subscription_id,
+    ...(typeof resume.last_event_id === "string" ? { last_event_id: resume.last_event_id } : {}),
+  };
+}

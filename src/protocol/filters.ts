@@ -1,0 +1,79 @@
+/** Which event types a subscription lets through (5.3.1.7, 5.5.4; CON-05, CON-14). */
+import { compactType } from "./parse.ts";
+
+export const DEFAULT_INCLUDE = "aaep:agent.*";
+
+/** They reach every subscription, whatever its filters and rate, even if their urgency is missing (CON-14). */
+export const CRITICAL_TYPES: ReadonlySet<string> = new Set([
+  "aaep:agent.session.errored",
+  "aaep:agent.awaiting.confirmation",
+  "aaep:agent.awaiting.clarification",
+  "aaep:agent.handoff.requested",
+]);
+
+export const isCritical = (event: { readonly type: string; readonly urgency?: unknown }): boolean =>
+  event.urgency === "critical" || CRITICAL_TYPES.has(event.type);
+
+interface Filters {
+  readonly include?: readonly string[];
+  readonly exclude?: readonly string[];
+}
+
+/**
+ * The types a list of patterns stands for. `covers` takes a type or a pattern and says whether all it stands for
+ * is in the list. One entry has to cover it alone: no finite list of longer prefixes adds up to a shorter one.
+ */
+function patternSet(patterns: readonly string[]): { covers(pattern: string): boolean } {
+  const entries = new Set(patterns);
+  let shortest = Infinity;
+  let longest = 0;
+  for (const entry of entries) {
+    if (!entry.endsWith("*")) continue;
+    shortest = Math.min(shortest, entry.length - 1);
+    longest = Math.max(longest, entry.length - 1);
+  }
+  return {
+    covers(pattern) {
+      if (entries.has(pattern)) return true;
+      const reach = Math.min(longest, pattern.endsWith("*") ? pattern.length - 1 : pattern.length);
+      for (let end = shortest; end <= reach; end++) if (entries.has(`${pattern.slice(0, end)}*`)) return true;
+      return false;
+    },
+  };
+}
+
+const lists = ({ include = [DEFAULT_INCLUDE], exclude = [] }: Filters) => ({
+  include: include.map(compactType),
+  exclude: exclude.map(compactType),
+});
+
+/** Exclude wins. Critical events are the caller's concern: they pass without asking here. */
+export function compileFilters(filters: Filters | undefined): (type: string) => boolean {
+  const { include, exclude } = lists(filters ?? {});
+  const wanted = patternSet(include);
+  const unwanted = patternSet(exclude);
+  return (type) => {
+    const compact = compactType(type);
+    return wanted.covers(compact) && !unwanted.covers(compact);
+  };
+}
+
+export const typePasses = (filters: Filters | undefined, type: string): boolean =>
+  compileFilters(filters)(type);
+
+/**
+ * Whether every type that passes `honored` also passes `requested`, decided on the patterns: each honored include
+ * lies within what was included (or is excluded again), and what was excluded stays out of reach.
+ */
+export function filtersNoWider(requested: Filters | undefined, honored: Filters | undefined): boolean {
+  const asked = lists(requested ?? {});
+  const given = lists(honored ?? {});
+  const askedOut = patternSet(asked.exclude);
+  const givenIn = patternSet(given.include);
+  const givenOut = patternSet(given.exclude);
+  const allowed = patternSet([...asked.include, ...given.exclude]);
+  return (
+    given.include.every((one) => allowed.covers(one) && (!askedOut.covers(one) || givenOut.covers(one))) &&
+    asked.exclude.every((one) => !givenIn.covers(one) || givenOut.covers(one))
+  );
+}

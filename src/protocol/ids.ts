@@ -1,0 +1,16 @@
+/** Identifiers (3.2.3, 6.2.1): a prefix and 128 random bits in hex. Randomness is passed in. */
+export type RandomBytes = (length: number) => Uint8Array;
+export type IdPrefix = "evt" | "sess" | "sub" | "rpl" | "call" | "out";
+export type Ids = (prefix: IdPrefix) => string;
+
+const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
+
+export const systemRandom: RandomBytes = (length) => crypto.getRandomValues(new Uint8Array(length));
+
+export function createIds(random: RandomBytes = systemRandom): Ids {
+  return (prefix) => {
+    let id = `${prefix}_`;
+    for (const byte of random(16)) id += HEX[byte];
+    return id;
+  };
+}

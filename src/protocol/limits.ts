@@ -1,0 +1,201 @@
+/** Sizes (chapter 3.7, LIM-*): what we emit stays within the first set, what we receive is refused beyond the second. */
+import { isObject } from "./formats.ts";
+import type { Issue } from "./issue.ts";
+
+export const EMIT_LIMITS = { bytes: 65_536, fields: 32, depth: 8, string_bytes: 16_384 } as const;
+export const RECEIVE_LIMITS = { bytes: 1_048_576, fields: 512, depth: 32, string_bytes: 1_048_576 } as const;
+
+export interface Limits {
+  readonly bytes: number;
+  readonly fields: number;
+  readonly depth: number;
+  readonly string_bytes: number;
+}
+
+/** UTF-8 length, without encoding. Half of a surrogate pair counts as the replacement character it becomes. */
+export function utf8Length(text: string): number {
+  let bytes = text.length;
+  for (let i = 0; i < text.length; i++) {
+    const unit = text.charCodeAt(i);
+    if (unit < 0x80) continue;
+    if (unit < 0x800) bytes += 1;
+    else {
+      bytes += 2;
+      // A pair is two units and four bytes.
+      if ((unit & 0xfc00) === 0xd800 && (text.charCodeAt(i + 1) & 0xfc00) === 0xdc00) i++;
+    }
+  }
+  return bytes;
+}
+
+export const fitsBytes = (text: string, maximum: number): boolean =>
+  text.length * 3 <= maximum || (text.length <= maximum && utf8Length(text) <= maximum);
+
+/** No name of AAEP comes near this; longer keys are shortened, so that a report stays smaller than its message. */
+const LONGEST_KEY = 200;
+
+export function pointer(path: string, key: string | number): string {
+  if (typeof key === "number") return `${path}/${key}`;
+  const name =
+    key.length > LONGEST_KEY ? `${key.slice(0, LONGEST_KEY).replace(/[\ud800-\udbff]$/, "")}…` : key;
+  return `${path}/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`;
+}
+
+const FORBIDDEN_KEYS = new Set(["__proto__", "constructor", "prototype"]);
+const LONE_SURROGATE = /\p{Surrogate}/u;
+const LONE_SURROGATES = new RegExp(LONE_SURROGATE, "gu");
+const MOST_ISSUES = 16;
+
+/** Objects as JSON.parse makes them, in whatever realm: nothing inherited, no conversion of their own. */
+function isPlain(value: object): boolean {
+  const parent: unknown = Object.getPrototypeOf(value);
+  return (
+    parent === null ||
+    (Object.getPrototypeOf(parent) === null && Object.hasOwn(parent as object, "hasOwnProperty"))
+  );
+}
+
+/**
+ * What no schema says: size, nesting, field count, string sizes, broken Unicode, what JSON cannot carry, and keys that
+ * reach for a prototype. A few problems are enough. The walk never goes below the depth cap nor on beyond the size
+ * cap, so neither a loop nor a list that names one object a million times can hold it up.
+ */
+export function findLimitIssues(message: Record<string, unknown>, limits: Limits): Issue[] {
+  const issues: Issue[] = [];
+  // A lower bound of the bytes as JSON that costs nothing: non-ASCII text, escapes and digits come on top.
+  let size = 0;
+  const add = (path: string, code: string, text: string, ruling: string) =>
+    void issues.push({ path: path.replace(LONE_SURROGATES, "\ufffd"), code, message: text, ruling });
+
+  const checkString = (text: string, path: string) => {
+    if (LONE_SURROGATE.test(text)) {
+      add(path, "unicode", "The text holds half of a surrogate pair; send well-formed Unicode.", "ENV-33");
+    }
+    if (!fitsBytes(text, limits.string_bytes)) {
+      add(
+        path,
+        "string_size",
+        `The text is longer than ${limits.string_bytes} bytes; split it or link to it.`,
+        "LIM-04",
+      );
+    }
+  };
+
+  const visitObject = (value: object, path: string, depth: number) => {
+    if (depth > limits.depth) {
+      return add(path, "depth", `Values may nest at most ${limits.depth} levels deep here.`, "LIM-03");
+    }
+    if (Array.isArray(value)) {
+      for (let i = 0; i < value.length && going(); i++) visit(value[i], pointer(path, i), depth + 1);
+      return;
+    }
+    if (!isPlain(value)) return add(path, "json", NOT_JSON, "ENV-33");
+    for (const key of Object.keys(value)) {
+      if (!going()) return;
+      const item = (value as Record<string, unknown>)[key];
+      if (item === undefined) continue; // as JSON.stringify has it
+      const place = pointer(path, key);
+      size += key.length + 3;
+      if (FORBIDDEN_KEYS.has(key)) {
+        add(
+          place,
+          "forbidden_key",
+          `The name "${key}" is not allowed anywhere in a message; rename the field.`,
+          "SEC-12",
+        );
+      } else {
+        checkString(key, path);
+        visit(item, place, depth + 1);
+      }
+    }
+  };
+
+  const visit = (value: unknown, path: string, depth: number): void => {
+    size += 1;
+    switch (typeof value) {
+      case "string":
+        size += value.length + 1;
+        return checkString(value, path);
+      case "number":
+        if (!Number.isFinite(value))
+          add(path, "number", "The number is too large for JSON; send it as text.", "ENV-34");
+        else if (Number.isInteger(value) && !Number.isSafeInteger(value)) {
+          add(path, "number", "Whole numbers beyond 2^53 lose digits; send it as text.", "ENV-34");
+        }
+        return;
+      case "boolean":
+        return;
+      case "object":
+        return value === null ? undefined : visitObject(value, path, depth);
+      default:
+        add(path, "json", NOT_JSON, "ENV-33");
+    }
+  };
+  const going = () => issues.length < MOST_ISSUES && !(size > limits.bytes);
+  visit(message, "", 0);
+  if (size > limits.bytes) issues.unshift(tooLarge(limits));
+
+  let fields = Object.keys(message).length;
+  if (isObject(message["extensions"])) fields += Object.keys(message["extensions"]).length;
+  if (fields > limits.fields) {
+    add(
+      "",
+      "field_count",
+      `A message may hold at most ${limits.fields} fields, extension prefixes included; this one has ${fields}.`,
+      "LIM-02",
+    );
+  }
+  return issues;
+}
+
+const NOT_JSON =
+  "A message holds only what JSON can say: text, numbers, true, false, null, lists and plain objects.";
+
+export const tooLarge = ({ bytes }: Limits): Issue => ({
+  path: "",
+  code: "too_large",
+  message: `A message may have at most ${bytes} bytes; link to larger content.`,
+  ruling: "LIM-01",
+});
+
+/**
+ * Whether any object in this JSON text names a key twice. JSON.parse silently keeps the last one, so a consent
+ * reply could read differently here and in a log (A14). The text must already have parsed.
+ */
+export function hasDuplicateKeys(json: string): boolean {
+  const objects: (Set<string> | undefined)[] = [];
+  let expectKey = false;
+  for (let i = 0; i < json.length; i++) {
+    switch (json.charCodeAt(i)) {
+      case 123: // {
+        objects.push(new Set());
+        expectKey = true;
+        break;
+      case 91: // [
+        objects.push(undefined);
+        expectKey = false;
+        break;
+      case 125: // }
+      case 93: // ]
+        objects.pop();
+        expectKey = false;
+        break;
+      case 44: // ,
+        expectKey = objects.at(-1) !== undefined;
+        break;
+      case 34: {
+        // A quoted text: skip to its end, minding escapes.
+        const start = i;
+        for (i++; json.charCodeAt(i) !== 34 && i < json.length; i++) if (json.charCodeAt(i) === 92) i++;
+        const keys = objects.at(-1);
+        if (expectKey && keys) {
+          const key: string = JSON.parse(json.slice(start, i + 1));
+          if (keys.has(key)) return true;
+          keys.add(key);
+        }
+        expectKey = false;
+      }
+    }
+  }
+  return false;
+}

@@ -1,0 +1,27 @@
+/** Every AAEP 1.0 message as a type. The shapes are generated; this file only groups them. */
+import type {
+  ClarificationReply,
+  ConfirmationReply,
+  CoreEventMap,
+  ExtensionEvent,
+  MessageMap,
+} from "./generated/types.ts";
+
+export type * from "./generated/types.ts";
+
+export type CoreEventType = keyof CoreEventMap;
+export type CoreEvent = CoreEventMap[CoreEventType];
+/** Anything with an envelope: a core event, or one of an extension or a later version. */
+export type AgentEvent = CoreEvent | ExtensionEvent;
+export type Reply = ConfirmationReply | ClarificationReply;
+export type OtherMessage = MessageMap[keyof MessageMap];
+export type Message = AgentEvent | OtherMessage;
+
+export type Verbosity = "terse" | "normal" | "detailed";
+export type Urgency = "background" | "normal" | "critical";
+export type RiskLevel = "low" | "medium" | "high";
+export type Boundary = "none" | "word" | "sentence" | "paragraph" | "completion";
+export type CognitiveLoad = "low" | "medium" | "high";
+
+export const CORE_CONTEXT = "https://aaep-protocol.org/context/v1";
+export const AAEP_VERSION = "1.0.0";
