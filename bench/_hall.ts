@@ -13,6 +13,8 @@ const EVERYTHING = { key: "all", hears: () => true };
 export interface Tally {
   deliveries: number;
   bytes: number;
+  /** Events written as JSON: all others were handed bytes that somebody else had been handed before. */
+  written: number;
   /** Summaries, gaps and re-sent questions: made for one listener alone. */
   notices: number;
 }
@@ -24,7 +26,10 @@ class CountingSink {
     this.#tally = tally;
   }
   send(delivery: Delivery): undefined {
-    delivery.frame ??= Buffer.byteLength(delivery.json);
+    if (delivery.frame === undefined) {
+      delivery.frame = Buffer.byteLength(delivery.json);
+      this.#tally.written++;
+    }
     this.#tally.deliveries++;
     this.#tally.bytes += delivery.frame as number;
     if (!delivery.cursor) this.#tally.notices++;
@@ -32,7 +37,7 @@ class CountingSink {
 }
 
 export function createHall() {
-  const tally: Tally = { deliveries: 0, bytes: 0, notices: 0 };
+  const tally: Tally = { deliveries: 0, bytes: 0, written: 0, notices: 0 };
   const random = createRandom(5);
   const store = createMemoryStore({ random: (length) => Uint8Array.from({ length }, () => random() * 256) });
   const engine = new Engine({
@@ -69,17 +74,19 @@ export function createHall() {
 
 export type Hall = ReturnType<typeof createHall>;
 
-/** Every other listener is there from the start; the rest come one by one, at any millisecond of the first seconds. */
+/** A share of the listeners comes late, one by one, at any millisecond until `until`; the rest is there from the start. */
 export async function fill(
   hall: Hall,
   script: Script,
   listeners: readonly Terms[],
   until: number,
+  late_share = 0.5,
 ): Promise<void> {
   const random = createRandom(11);
   const late: { at: number; terms: Terms }[] = [];
   for (const [index, terms] of listeners.entries()) {
-    if (index % 4 < 2) hall.join(terms);
+    // Neither half of the budgets is always the late one.
+    if ((index % 4) / 4 < 1 - late_share) hall.join(terms);
     else late.push({ at: 1 + Math.floor(random() * (until - 1)), terms });
   }
   late.sort((a, b) => a.at - b.at);

@@ -30,7 +30,7 @@ const envelope = (session: number, at: number, type: string, fields: Event): Eve
   "@context": CORE_CONTEXT,
   aaep_version: AAEP_VERSION,
   type: `aaep:agent.${type}`,
-  session_id: `sess_7d4c1f0a9b3e48d2a6c5${session.toString().padStart(12, "0")}`,
+  session_id: `sess_7d4c1f0a9b3e48d2a6c5${session.toString(16).padStart(12, "0")}`,
   timestamp: new Date(START + at).toISOString(),
   producer: { agent_id: "household-helper", agent_name: "Household helper" },
   urgency: "normal",
@@ -80,7 +80,7 @@ export function writeScript({ seconds, sessions, sentence_ms, chunks }: ScriptOp
         });
       }
       if (n % 40 === 20) {
-        const tool = { tool_name: "calendar.lookup", tool_call_id: `call_${session}_${n}` };
+        const tool = { tool: "calendar.lookup", tool_call_id: `call_${session}x${n}` };
         say(at, "tool.invoked", { ...tool, ...words("Looking at your calendar.", "Sieht in den Kalender.") });
         say(at, "tool.completed", {
           ...tool,
@@ -88,7 +88,7 @@ export function writeScript({ seconds, sessions, sentence_ms, chunks }: ScriptOp
           ...words("The calendar has been read.", "Der Kalender ist gelesen."),
         });
       }
-      if (n % 80 === 70) {
+      if (session === 0 && n % 80 === 38) {
         say(at, "awaiting.confirmation", {
           urgency: "critical",
           reply_token: `rpl_${session.toString(16)}${n.toString(16).padStart(31, "0")}`,
@@ -104,7 +104,7 @@ export function writeScript({ seconds, sessions, sentence_ms, chunks }: ScriptOp
       const text = SENTENCES[n % SENTENCES.length]! + (n % 6 === 5 ? "\n\n" : "");
       for (let chunk = 0; chunk < chunks; chunk++) {
         say(at + Math.floor((chunk * sentence_ms) / chunks), "output.streaming", {
-          output_id: `out_9f8e7d6c5b4a39281706${session}${output.toString().padStart(11, "0")}`,
+          output_id: `out_${session}x${output}`,
           content_type: "text/plain",
           language: "en-US",
           coalesce_hint: "none",

@@ -8,7 +8,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { createSegmenter, SENTENCE, WORD } from "../src/delivery/segment.ts";
 import type { Terms } from "../src/protocol/terms.ts";
-import { createHall, fill, type Tally } from "./_hall.ts";
+import { createHall, fill } from "./_hall.ts";
 import { median, print } from "./_report.ts";
 import { createRandom, distinctShape, type Event, mixedRates, type Script, writeScript } from "./_session.ts";
 
@@ -22,8 +22,11 @@ async function cpuNanoseconds(work: () => Promise<void> | void): Promise<number>
   return (user + system) * 1000;
 }
 
-interface Measured extends Tally {
+interface Measured {
   ns: number;
+  deliveries: number;
+  bytes: number;
+  notices: number;
 }
 
 /** How late the last listener comes; measuring starts after that. */
@@ -52,7 +55,7 @@ const slope = (less: Measured, more: Measured): number =>
   (more.ns - less.ns) / (more.deliveries - less.deliveries);
 
 /** Whole sentences of the log, as they leave: the events a listener gets most. */
-const WHOLE = { sessions: 2, sentence_ms: 250, chunks: 1 };
+const WHOLE = { sessions: 1, sentence_ms: 125, chunks: 1 };
 const typical: Event[] = writeScript({ seconds: 8, ...WHOLE })
   .filter(({ event }) => event["type"] === "aaep:agent.output.streaming")
   .map(({ event }, index) => ({ ...event, event_id: `evt_a1B2c3r3${100_000 + index}12Zk9QwXyTu` }));
@@ -69,45 +72,36 @@ async function stringifyNs(): Promise<number> {
   return ns / rounds / typical.length;
 }
 
+/** Medians of interleaved trials, so that a noisy neighbour hits all sizes alike. */
 async function deliveryRatios() {
   const seconds = 30;
-  const script = writeScript({
-    seconds: seconds + SETTLED_MS / 1000,
-    sessions: 2,
-    sentence_ms: 250,
-    chunks: 5,
-  });
-  const sizes = [100, 1000, 2000, 10_000];
-  const crowds = new Map(sizes.map((size) => [size, crowd(size, mixedRates)]));
-  const trial = async (size: number) => measure(script, crowds.get(size)!, seconds);
-  for (const size of [100, 1000, 2000]) await trial(size);
-  const costs: number[] = [];
-  const ratios: number[] = [];
-  const growths: number[] = [];
+  const script = writeScript({ seconds: seconds + SETTLED_MS / 1000, ...WHOLE, chunks: 5 });
+  const sizes = [100, 1000, 5000, 10_000] as const;
+  const crowds = sizes.map((size) => crowd(size, mixedRates));
+  const trials: Measured[][] = sizes.map(() => []);
   const unit: number[] = [];
-  let last: Measured | undefined;
-  for (let i = 0; i < 7; i++) {
-    const stringify = await stringifyNs();
-    const [few, some, more] = [await trial(100), await trial(1000), await trial(2000)];
-    const cost = slope(some, more);
-    unit.push(stringify);
-    costs.push(cost);
-    ratios.push(cost / stringify);
-    if (i % 2 === 0) {
-      last = await trial(10_000);
-      // Small crowds are measured twice: their difference is small beside what the log itself costs.
-      const [few2, some2] = [await trial(100), await trial(1000)];
-      growths.push(slope(some, last) / ((slope(few, some) + slope(few2, some2)) / 2));
-    }
+  await measure(script, crowds[1]!, seconds);
+  await stringifyNs();
+  for (let i = 0; i < 9; i++) {
+    unit.push(await stringifyNs());
+    for (const [at, listeners] of crowds.entries())
+      trials[at]!.push(await measure(script, listeners, seconds));
   }
+  const [hundred, thousand, half, whole] = trials.map(
+    (runs): Measured => ({ ...runs[0]!, ns: median(runs.map(({ ns }) => ns)) }),
+  ) as [Measured, Measured, Measured, Measured];
+  const stringify = median(unit);
+  const cost = slope(half, whole);
   return {
-    cost: median(costs),
-    ratio: median(ratios),
-    growth: median(growths),
-    stringify: median(unit),
-    deliveries: last!.deliveries,
-    notices: last!.notices,
-    bytes: last!.bytes / last!.deliveries,
+    stringify,
+    cost,
+    ratio: cost / stringify,
+    growth: slope(thousand, whole) / slope(hundred, thousand),
+    small: slope(hundred, thousand),
+    large: slope(thousand, whole),
+    deliveries: whole.deliveries,
+    notices: whole.notices,
+    bytes: whole.bytes / whole.deliveries,
   };
 }
 
@@ -142,25 +136,14 @@ async function serializations(): Promise<number> {
   const seconds = 30;
   const script = writeScript({
     seconds: seconds + SETTLED_MS / 1000,
-    sessions: 2,
-    sentence_ms: 250,
+    ...WHOLE,
     chunks: 5,
   });
   const hall = createHall();
-  await fill(hall, script, crowd(1000, mixedRates), SETTLED_MS);
-  const before = hall.tally.deliveries;
-  const { stringify } = JSON;
-  let written = 0;
-  JSON.stringify = ((value: unknown, ...rest: []) => {
-    if (typeof value === "object" && value !== null && "event_id" in value) written++;
-    return stringify(value, ...rest);
-  }) as typeof JSON.stringify;
-  try {
-    await hall.play(script, SETTLED_MS, SETTLED_MS + seconds * 1000);
-  } finally {
-    JSON.stringify = stringify;
-  }
-  return (100 * written) / (hall.tally.deliveries - before);
+  await fill(hall, script, crowd(1000, mixedRates), SETTLED_MS, 1);
+  const before = { ...hall.tally };
+  await hall.play(script, SETTLED_MS, SETTLED_MS + seconds * 1000);
+  return (100 * (hall.tally.written - before.written)) / (hall.tally.deliveries - before.deliveries);
 }
 
 async function heapPerIdleListener(): Promise<{ bytes: number; join_us: number }> {
@@ -215,12 +198,13 @@ function tokensPerSecond(): Record<string, number> {
       tokens.push(whole.slice(at, at + length));
       at += length;
     }
-    for (const [suffix, finest] of [
+    const levels = [
       ["", SENTENCE],
       ["_with_words", WORD],
-    ] as const) {
-      const speeds: number[] = [];
-      for (let i = 0; i < 6; i++) {
+    ] as const;
+    const speeds: [number[], number[]] = [[], []];
+    for (let i = 0; i < 9; i++) {
+      for (const [level, [, finest]] of levels.entries()) {
         let boundaries = 0;
         const before = process.cpuUsage();
         const segmenter = createSegmenter({ language, finest }, () => void boundaries++);
@@ -228,10 +212,11 @@ function tokensPerSecond(): Record<string, number> {
         segmenter.end();
         const { user, system } = process.cpuUsage(before);
         if (boundaries === 0) throw new Error(`No boundary was found in ${name}.`);
-        if (i > 0) speeds.push((tokens.length * 1e6) / (user + system));
+        if (i > 1) speeds[level]!.push((tokens.length * 1e6) / (user + system));
       }
-      figures[`tokens_per_second_${name}${suffix}`] = median(speeds);
     }
+    for (const [level, [suffix]] of levels.entries())
+      figures[`tokens_per_second_${name}${suffix}`] = median(speeds[level]!);
   }
   return figures;
 }
@@ -243,6 +228,8 @@ const figures = {
   typical_event_bytes: typicalBytes,
   stringify_ns: delivery.stringify,
   delivery_ns: delivery.cost,
+  delivery_ns_from_100_to_1000: delivery.small,
+  delivery_ns_from_1000_to_10000: delivery.large,
   deliveries_counted_at_10000: delivery.deliveries,
   bytes_per_delivery: delivery.bytes,
   notices_per_1000_deliveries: (1000 * delivery.notices) / delivery.deliveries,

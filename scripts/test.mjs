@@ -26,6 +26,9 @@ try {
   const failed = numFailedTests + (numFailedTestSuites > 0 ? brokenFiles.length : 0);
   const skipped = numPendingTests + numTodoTests;
   console.log(`${numPassedTests} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ""}`);
+} catch (error) {
+  console.error(`The runner left no report: ${error.message}`);
+  console.log("0 passed, 1 failed");
 } finally {
   rmSync(report, { force: true });
 }

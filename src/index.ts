@@ -1,9 +1,10 @@
 /** `earshot`: make an agent audible, answerable and safe. */
-export { EarshotError } from "./protocol/errors.ts";
-export type { Clock } from "./protocol/clock.ts";
+
+export type { AcceptHook } from "./producer/gate.ts";
+export { ENGLISH, type Phrases } from "./producer/phrases.ts";
 export { createProducer, type Producer, type ProducerOptions } from "./producer/producer.ts";
 export type { Refusal, RefusalOutcome } from "./producer/refusals.ts";
-export type { AcceptHook, Session } from "./producer/session.ts";
+export type { Session } from "./producer/session.ts";
 export type {
   CancelSpec,
   ClarifyOutcome,
@@ -23,3 +24,5 @@ export type {
   ToolOutcome,
 } from "./producer/specs.ts";
 export type { ByLanguage, ByVerbosity, Sentence, Summary } from "./producer/words.ts";
+export type { Clock } from "./protocol/clock.ts";
+export { EarshotError } from "./protocol/errors.ts";

@@ -3,22 +3,7 @@
 
 export const OWED: Record<string, string[]> = {
   // filter, shape, segment, coalesce, budget, pace
-  delivery: [
-    "ENV-21",
-    "EVT-17",
-    "DEL-01",
-    "DEL-03",
-    "DEL-04",
-    "DEL-05",
-    "DEL-06",
-    "DEL-07",
-    "DEL-08",
-    "DEL-09",
-    "DEL-12",
-    "DEL-18",
-    "DEL-29",
-    "SEC-07",
-  ],
+  delivery: [],
   // sessions, the tool gate, questions, subscriptions
   "producer-hub": [
     "ENV-14",
@@ -26,7 +11,6 @@ export const OWED: Record<string, string[]> = {
     "ENV-39",
     "EVT-14",
     "EVT-16",
-    "EVT-18",
     "EVT-21",
     "EVT-22",
     "SEQ-07",
@@ -39,11 +23,8 @@ export const OWED: Record<string, string[]> = {
     "SEQ-19",
     "HS-01",
     "HS-04",
-    "HS-08",
     "HS-14",
-    "HS-16",
     "HS-21",
-    "DEL-15",
     "CNF-01",
     "CNF-02",
     "CNF-03",
@@ -67,9 +48,7 @@ export const OWED: Record<string, string[]> = {
     "SEC-04",
     "SEC-09",
     "SEC-13",
-    "SEC-15",
     "I18N-01",
-    "I18N-09",
     "I18N-15",
   ],
   // framing, transports, authentication, the served manifest
@@ -79,7 +58,6 @@ export const OWED: Record<string, string[]> = {
     "MAN-01",
     "TRN-01",
     "TRN-02",
-    "TRN-03",
     "TRN-04",
     "TRN-07",
     "TRN-08",

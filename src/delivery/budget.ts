@@ -29,12 +29,14 @@ export function spend(budget: Budget, now: number): void {
 
 /** Whether `count` events may go at once, ahead of a critical one, without owing too much. */
 export const mayOwe = (budget: Budget, count: number, now: number): boolean =>
-  budget.interval === 0 || Math.max(budget.due, now) + count * budget.interval - now <= budget.debt + budget.interval;
+  budget.interval === 0 ||
+  Math.max(budget.due, now) + count * budget.interval - now <= budget.debt + budget.interval;
 
 /** Never longer than this, however long the text (CON-23). */
 export const LONGEST_PAUSE_MS = 30_000;
 
-const UNSPACED = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/gu;
+const UNSPACED =
+  /(?!\p{M})[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/gu;
 
 /** Words as a voice counts them: spaced words, and two characters to a word where words are not spaced. */
 export function countWords(text: string): number {
@@ -53,5 +55,9 @@ export function countWords(text: string): number {
   return unspaced === 0 ? words : Math.max(words, Math.ceil(unspaced / 2));
 }
 
-export const speakingTime = (words: number, wordsPerMinute: number): number =>
+/** A flush or a long text may pile up speaking time: the cap holds for the pile as well (CON-23). */
+export const quietAfter = (quietUntil: number, words: number, wordsPerMinute: number, now: number): number =>
+  Math.min(now + LONGEST_PAUSE_MS, Math.max(now, quietUntil) + speakingTime(words, wordsPerMinute));
+
+const speakingTime = (words: number, wordsPerMinute: number): number =>
   Math.min(LONGEST_PAUSE_MS, (words / wordsPerMinute) * 60_000);

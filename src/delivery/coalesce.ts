@@ -3,7 +3,6 @@
  * within one output, states compose, progress keeps the latest (CON-21, CON-24). Order within a session holds: a
  * merged event stands where its last part stood, so times never run backwards (CON-76).
  */
-import { utf8Length } from "../protocol/limits.ts";
 import type { AgentEvent, OutputStreaming, StateChanged } from "../protocol/types.ts";
 import { MOST_CHUNK_BYTES, type Piece, type TextPart } from "./cut.ts";
 import type { OutputTrack, SessionTrack } from "./track.ts";
@@ -40,8 +39,13 @@ export class Grouping {
       return undefined;
     }
     if (this.#collect) group.parts.push(piece);
-    if (piece.text) group.bytes += utf8Length(piece.text.text);
+    if (piece.text) group.bytes += piece.text.bytes;
     return group;
+  }
+
+  /** The session has ended: nothing more joins. */
+  end(track: SessionTrack): void {
+    this.#sessions.delete(track);
   }
 
   #joins(piece: Piece): Group | undefined {
@@ -51,7 +55,8 @@ export class Grouping {
     if (piece.kind === "progress") return session.progress;
     if (piece.kind !== "text") return undefined;
     const group = session.texts.get(piece.text!.output);
-    return group && sameVoice(group.parts[0]!, piece) && group.bytes + utf8Length(piece.text!.text) <= MOST_CHUNK_BYTES ? group : undefined;
+    const fits = group && group.bytes + piece.text!.bytes <= MOST_CHUNK_BYTES;
+    return fits && sameVoice(group.parts[0]!, piece) ? group : undefined;
   }
 
   #start(piece: Piece): void {
@@ -60,7 +65,7 @@ export class Grouping {
       session = { texts: new Map(), progress: undefined, state: undefined };
       this.#sessions.set(piece.track, session);
     }
-    const group: Group = { parts: [piece], bytes: piece.text ? utf8Length(piece.text.text) : 0 };
+    const group: Group = { parts: [piece], bytes: piece.text?.bytes ?? 0 };
     if (piece.kind === "text") {
       session.texts.set(piece.text!.output, group);
       session.state = undefined;
@@ -94,10 +99,15 @@ export function coalesce(pieces: readonly Piece[]): { event: AgentEvent; parts: 
   return [...groups].map(({ parts }) => ({ event: eventOf(parts), parts }));
 }
 
-function eventOf(parts: readonly Piece[]): AgentEvent {
+/** The one event that parts of a group become, without its id. */
+export function eventOf(parts: readonly Piece[]): AgentEvent {
   const first = parts[0]!;
   const last = parts.at(-1)!;
-  if (first.kind === "text") return textEvent(last.event as OutputStreaming, parts.map(({ text }) => text!));
+  if (first.text)
+    return textEvent(
+      last.event as OutputStreaming,
+      parts.map(({ text }) => text!),
+    );
   if (parts.length === 1) return first.event;
   if (first.kind === "progress") return last.event;
   const urgency = parts.some(({ event }) => event.urgency !== "background") ? "normal" : "background";
@@ -112,5 +122,6 @@ function textEvent(event: OutputStreaming, parts: readonly TextPart[]): AgentEve
     position: parts[0]!.position,
     complete: last.complete,
     coalesce_hint: last.hint,
+    timestamp: last.timestamp,
   };
 }

@@ -13,7 +13,13 @@ export interface Place {
 
 export type Cursor =
   | { readonly kind: "event"; readonly seq: number }
-  | { readonly kind: "run"; readonly from: Place; readonly to: Place; readonly index: number; readonly tag: string };
+  | {
+      readonly kind: "run";
+      readonly from: Place;
+      readonly to: Place;
+      readonly index: number;
+      readonly tag: string;
+    };
 
 export const TAG_LENGTH = 6;
 const SEAL_LENGTH = 6;
@@ -54,7 +60,8 @@ function mix(value: number): number {
 
 const sealed = (body: string, { key }: LogIdentity): string => `evt_${body}${seal(body, key)}`;
 
-export const encodeEventId = (log: LogIdentity, seq: number): string => sealed(`${log.epoch}e${encodeNumber(seq)}`, log);
+export const encodeEventId = (log: LogIdentity, seq: number): string =>
+  sealed(`${log.epoch}e${encodeNumber(seq)}`, log);
 
 export const encodeRunId = (log: LogIdentity, from: Place, to: Place, index: number, tag: string): string =>
   sealed(
@@ -78,7 +85,13 @@ export function decodeId(log: LogIdentity, id: string): Cursor | "foreign" | "fo
     return value;
   };
   if (body[epoch.length] === "e") return { kind: "event", seq: read() };
-  return { kind: "run", from: { seq: read(), sub: read() }, to: { seq: read(), sub: read() }, index: read(), tag: body.slice(at) };
+  return {
+    kind: "run",
+    from: { seq: read(), sub: read() },
+    to: { seq: read(), sub: read() },
+    index: read(),
+    tag: body.slice(at),
+  };
 }
 
 export const comparePlaces = (a: Place, b: Place): number => a.seq - b.seq || a.sub - b.sub;

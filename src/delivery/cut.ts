@@ -2,22 +2,26 @@
  * Cutting: one session's log under one shape becomes pieces, each the smallest thing that may be sent on its own. A
  * pure function of log and shape; no clock, no budget. Pieces of one entry are numbered, so (seq, sub) is a place.
  */
-import { codePoints } from "../protocol/formats.ts";
+
 import { isCritical } from "../protocol/filters.ts";
+import { codePoints } from "../protocol/formats.ts";
 import { utf8Length } from "../protocol/limits.ts";
 import type { AgentEvent, Boundary, OutputStreaming } from "../protocol/types.ts";
-import { PARAGRAPH, SENTENCE, WORD } from "./segment.ts";
-import { dress, type Shape } from "./shape.ts";
+import { BOUNDARIES, dress, dressText, type Shape } from "./shape.ts";
 import type { Marked, OutputTrack, SessionTrack } from "./track.ts";
 
 export interface TextPart {
   readonly output: OutputTrack;
   readonly text: string;
+  /** UTF-8 length, kept because merging asks for it again and again. */
+  readonly bytes: number;
   /** UTF-16 offset in the output, for trimming; code points for the wire. */
   readonly start: number;
   readonly position: number;
   readonly complete: boolean;
   readonly hint: Boundary;
+  /** When it was cut, not when it was said: something may have been sent in between, and time never runs backwards. */
+  readonly timestamp: string;
 }
 
 export interface Piece {
@@ -29,14 +33,17 @@ export interface Piece {
   /** The event as it will be sent, but for the text fields of a text piece. */
   readonly event: AgentEvent;
   readonly text?: TextPart;
-  /** Whether, alone, it may carry the log's own id: the entry as it was said, only dressed. */
-  readonly whole: boolean;
+  /** Whether, alone, it may carry the log's own id: all there is of the entry, as it was said, only dressed. */
+  whole: boolean;
 }
 
 /** Chunks stay below both caps of CON-41 (bytes and code points). */
 export const MOST_CHUNK_BYTES = 16_384;
 
-const LEVEL: Record<Boundary, number> = { none: 0, word: WORD, sentence: SENTENCE, paragraph: PARAGRAPH, completion: 4 };
+const MERGED: Partial<Record<string, Piece["kind"]>> = {
+  "aaep:agent.state.changed": "state",
+  "aaep:agent.progress.updated": "progress",
+};
 
 interface Pending {
   text: string;
@@ -54,7 +61,7 @@ export class Cutter {
 
   constructor(shape: Shape) {
     this.#shape = shape;
-    this.#threshold = LEVEL[shape.boundary];
+    this.#threshold = shape.level;
   }
 
   /** Where each output's unsent text begins. */
@@ -71,21 +78,18 @@ export class Cutter {
       }
     }
     if (marked.output) {
-      if (this.#shape.passes(entry.event.type) || entry.event.urgency === "critical") this.#cutText(marked, marked.output, pieces);
+      if (this.#shape.passes(entry.event.type) || isCritical(entry.event))
+        this.#cutText(marked, marked.output, pieces);
       return pieces;
     }
     const event = dress(entry, this.#shape, marked.variants);
     if (!event) return pieces;
     const critical = isCritical(event);
-    const kind =
-      critical || event.urgency === "critical"
-        ? "single"
-        : event.type === "aaep:agent.state.changed"
-          ? "state"
-          : event.type === "aaep:agent.progress.updated"
-            ? "progress"
-            : "single";
-    pieces.push({ seq: entry.seq, sub: pieces.length, track, kind, critical, event, whole: true });
+    const kind = critical ? "single" : (MERGED[event.type] ?? "single");
+    // What stands in for a question is another event than the question: a listener that gains the right to answer
+    // must not take the question for a repeat.
+    const whole = event.type === entry.event.type;
+    pieces.push({ seq: entry.seq, sub: pieces.length, track, kind, critical, event, whole });
     return pieces;
   }
 
@@ -96,7 +100,8 @@ export class Cutter {
       this.#close(output, pending, marked, pieces);
       pending = undefined;
     }
-    const { chunk } = event;
+    const { chunk, complete = false } = event;
+    const own = pieces.length;
     if (!pending) {
       pending = { text: "", bytes: 0, start: marked.start, position: event.position, last: marked };
       this.#pending.set(output, pending);
@@ -107,22 +112,27 @@ export class Cutter {
       this.#append(pending, chunk.slice(read - marked.start, offset - marked.start), marked, output, pieces);
       read = offset;
     };
+    const end = marked.start + chunk.length;
     if (this.#threshold > 0) {
       for (const { offset, level } of marked.marks) {
-        if (level < this.#threshold) continue;
+        // The end of an output is its completion, not a sentence and then an empty completion.
+        if (level < this.#threshold || (complete && offset === end)) continue;
         readTo(offset);
         const length = offset - pending.start;
         if (length > 0) this.#emit(output, pending, length, this.#hint(level), false, marked, pieces);
       }
     }
-    readTo(marked.start + chunk.length);
-    if (this.#threshold === 0 && !event.complete && pending.text.length > 0) {
-      this.#emit(output, pending, pending.text.length, "none", false, marked, pieces);
-    }
-    if (event.complete) {
+    readTo(end);
+    if (complete) {
       this.#emit(output, pending, pending.text.length, "completion", true, marked, pieces);
       this.#pending.delete(output);
+    } else if (pending.text.length > 0 && (this.#threshold === 0 || isCritical(event))) {
+      const hint = this.#threshold === 0 ? "none" : (this.#shape.honored[0] ?? "sentence");
+      this.#emit(output, pending, pending.text.length, hint, false, marked, pieces);
     }
+    const only = pieces.length === 1 && own === 0 ? pieces[0]!.text! : undefined;
+    if (only && only.start === marked.start && only.text === chunk && only.complete === complete)
+      pieces[0]!.whole = true;
   }
 
   /** Adds a chunk; what would not fit into one event any more goes out before it, as it stands. */
@@ -136,7 +146,8 @@ export class Cutter {
     }
     for (const part of splitText(chunk)) {
       const size = utf8Length(part);
-      if (pending.bytes + size > MOST_CHUNK_BYTES) this.#emit(output, pending, pending.text.length, "none", false, marked, pieces);
+      if (pending.bytes + size > MOST_CHUNK_BYTES)
+        this.#emit(output, pending, pending.text.length, "none", false, marked, pieces);
       pending.text += part;
       pending.bytes += size;
       pending.last = marked;
@@ -145,26 +156,46 @@ export class Cutter {
 
   #close(output: OutputTrack, pending: Pending, by: Marked, pieces: Piece[]): void {
     if (pending.text.length > 0) {
-      this.#emit(output, pending, pending.text.length, this.#shape.honored[0] ?? "sentence", false, by, pieces);
+      this.#emit(
+        output,
+        pending,
+        pending.text.length,
+        this.#shape.honored[0] ?? "sentence",
+        false,
+        by,
+        pieces,
+      );
     }
     this.#pending.delete(output);
   }
 
-  #emit(output: OutputTrack, pending: Pending, length: number, hint: Boundary, complete: boolean, by: Marked, pieces: Piece[]): void {
+  #emit(
+    output: OutputTrack,
+    pending: Pending,
+    length: number,
+    hint: Boundary,
+    complete: boolean,
+    by: Marked,
+    pieces: Piece[],
+  ): void {
     const text = length === pending.text.length ? pending.text : pending.text.slice(0, length);
-    const said = pending.last.entry;
+    const { entry, variants } = pending.last;
+    const bytes = text === pending.text ? pending.bytes : utf8Length(text);
+    const critical = by.entry === entry && isCritical(entry.event);
+    const { position, start } = pending;
+    const { timestamp } = by.entry.event;
     pieces.push({
       seq: by.entry.seq,
       sub: pieces.length,
       track: output.track,
-      kind: "text",
-      critical: false,
-      event: said.event,
-      text: { output, text, start: pending.start, position: pending.position, complete, hint },
-      whole: by.entry === said && (said.event as OutputStreaming).chunk === text && pieces.length === 0 && by.start === pending.start,
+      kind: critical ? "single" : "text",
+      critical,
+      event: dressText(entry.event as OutputStreaming, this.#shape, variants),
+      text: { output, text, bytes, start, position, complete, hint, timestamp },
+      whole: false,
     });
     pending.text = pending.text.slice(length);
-    pending.bytes = pending.text.length === 0 ? 0 : utf8Length(pending.text);
+    pending.bytes -= bytes;
     pending.start += length;
     pending.position += codePoints(text);
   }
@@ -172,9 +203,21 @@ export class Cutter {
   /** The highest honored name for a boundary of this level. */
   #hint(level: number): Boundary {
     let hint: Boundary = this.#shape.boundary;
-    for (const boundary of this.#shape.honored) if (LEVEL[boundary] <= level && LEVEL[boundary] >= this.#threshold) hint = boundary;
+    for (const boundary of this.#shape.honored) {
+      const own = BOUNDARIES.indexOf(boundary);
+      if (own <= level && own >= this.#threshold) hint = boundary;
+    }
     return hint;
   }
+}
+
+function splitNoise(text: string): string[] {
+  const parts: string[] = [];
+  const points = [...text];
+  // A code point has at most four bytes.
+  for (let i = 0; i < points.length; i += MOST_CHUNK_BYTES / 4)
+    parts.push(points.slice(i, i + MOST_CHUNK_BYTES / 4).join(""));
+  return parts;
 }
 
 const graphemes = new Intl.Segmenter("und", { granularity: "grapheme" });
@@ -187,6 +230,13 @@ function splitText(text: string): string[] {
   let bytes = 0;
   for (const { segment } of graphemes.segment(text)) {
     const size = utf8Length(segment);
+    if (size > MOST_CHUNK_BYTES) {
+      // No script has a cluster like this: cut between code points, because size is a limit and taste is not.
+      parts.push(...(part === "" ? [] : [part]), ...splitNoise(segment));
+      part = parts.pop()!;
+      bytes = utf8Length(part);
+      continue;
+    }
     if (bytes + size > MOST_CHUNK_BYTES && part !== "") {
       parts.push(part);
       part = "";

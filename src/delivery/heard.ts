@@ -4,65 +4,165 @@
  * where the old terms are known, nothing is repeated.
  */
 import { codePoints } from "../protocol/formats.ts";
+import { utf8Length } from "../protocol/limits.ts";
+import type { OutputStreaming } from "../protocol/types.ts";
+import type { Cursor } from "./cursor.ts";
 import type { Piece } from "./cut.ts";
-import type { Lane, Run } from "./lane.ts";
-import type { OutputTrack, SessionTrack } from "./track.ts";
+import type { Lane, Run, View } from "./lane.ts";
+import type { OutputTrack } from "./track.ts";
 import type { LogWindow } from "./window.ts";
 
 export interface Heard {
-  /** Everything before this log place was heard, but for the text below. */
+  /** The first log place that may hold something unheard. */
+  readonly from: number;
+  /** Whatever is not text and stands before this log place is past… */
   readonly before: number;
-  /** Where the unheard text of these outputs starts. */
+  /** …but for these places, which were about to be sent. */
+  readonly owed: ReadonlySet<number>;
+  /** Where the unheard text of these outputs starts; Infinity where the end of the output was heard too. */
   readonly texts: Map<OutputTrack, number>;
-  /** Log places from `before` on whose events were heard all the same. */
-  readonly also: ReadonlySet<number>;
 }
 
-/** What someone has heard who stands at an index of a lane, with a run taken but only its first events sent. */
-export function heardAt(lane: Lane, index: number, run: Run | undefined, sent: number, end: number): Heard {
-  const texts = lane.unsentFrom(index);
-  let before = lane.piece(index)?.seq ?? end;
-  const also = new Set<number>();
-  if (run) {
-    const first = lane.piece(run.from);
-    if (first) before = first.seq;
-    for (const [i, parts] of run.parts.entries()) {
-      for (const piece of [...parts].reverse()) {
-        if (i < sent && !piece.text) also.add(piece.seq);
-        if (i >= sent && piece.text) texts.set(piece.text.output, piece.text.start);
-      }
+/** Where someone stands in a lane: at a piece, perhaps with a run taken of which only the first events were sent. */
+export interface Standpoint {
+  readonly place: number;
+  readonly run: Run | undefined;
+  readonly index: number;
+  /** The log place that follows, where it is known better than by the next piece: a filter may hide what lies between. */
+  readonly next?: number;
+  /** Left over from an earlier change that has not settled yet. */
+  readonly heard?: Heard | undefined;
+}
+
+export function heardAt(lane: Lane, stand: Standpoint, window: LogWindow): Heard {
+  const { place, run, index, heard: earlier } = stand;
+  const next = stand.next ?? lane.piece(place)?.seq ?? window.next;
+  const texts = new Map<OutputTrack, number>();
+  const owed = new Set<number>();
+  let from = next;
+  if (earlier) for (const seq of earlier.owed) if (seq >= next) owed.add(seq);
+  for (const parts of run?.parts.slice(index) ?? []) {
+    for (const { seq, text } of parts) {
+      from = Math.min(from, seq);
+      if (text) texts.set(text.output, Math.min(text.start, texts.get(text.output) ?? Infinity));
+      else owed.add(seq);
     }
   }
-  return { before, texts, also };
+  const since = (output: OutputTrack, start: number) => void (texts.has(output) || texts.set(output, start));
+  const dropped = new Set<OutputTrack>();
+  for (let at = place; at < lane.end; at++) {
+    const piece = lane.piece(at)!;
+    if (!piece.text) continue;
+    const { output } = piece.text;
+    const rest = earlier ? unheard(piece, earlier) : piece;
+    if (rest) since(output, rest.text!.start);
+    else dropped.add(output);
+  }
+  for (const [output, start] of lane.uncut()) since(output, Math.max(start, earlier?.texts.get(output) ?? 0));
+  // One entry may be several pieces; those of the next one that were sent are the only sent text at or after `before`.
+  for (let at = place - 1; lane.piece(at)?.seq === next; at--) {
+    const { text } = lane.piece(at)!;
+    if (text) since(text.output, text.complete ? Infinity : text.start + text.text.length);
+  }
+  const passes = lane.shape.passes("aaep:agent.output.streaming");
+  // Text that was sent to its end may yet be part of a longer piece of the new lane.
+  const open = passes ? openTexts(window, next, lane.view) : [];
+  for (const [output, { end }] of open) {
+    const floor = earlier?.texts.get(output);
+    // While catching up, what the earlier change does not name is past as far as it reached.
+    if (floor !== undefined || next >= (earlier?.before ?? 0)) since(output, Math.max(end, floor ?? 0));
+  }
+  for (const [output, start] of earlier?.texts ?? []) {
+    // Where text was filtered meanwhile, what was said by now is past; else only what this lane left out still counts.
+    if (!passes) since(output, Math.max(start, lengthAt(output, next)));
+    else if (dropped.has(output)) since(output, start);
+  }
+  return { from, before: Math.max(next, earlier?.before ?? 0), owed, texts };
 }
 
 /** Without the old terms: text counts as unheard since the last place where every shape must have closed it. */
-export function heardAtLeast(window: LogWindow, seq: number, hears: (track: SessionTrack) => boolean): Heard {
+export function heardAtLeast(window: LogWindow, cursor: Cursor, view: View): Heard {
+  const before = cursor.kind === "run" ? cursor.from.seq : cursor.seq + 1;
   const texts = new Map<OutputTrack, number>();
-  for (const { output, start, closes, track, breaks } of window.from(window.floor(seq), seq)) {
-    if (closes) for (const known of [...texts.keys()]) if (known.track === track) texts.delete(known);
-    if (output && hears(track) && (breaks || !texts.has(output))) texts.set(output, start);
+  for (const [output, { start, end, seq }] of openTexts(window, before, view)) {
+    // A chunk that went out whole, under the log's own id, leaves nothing of its output behind.
+    texts.set(output, cursor.kind === "event" && cursor.seq === seq ? end : start);
   }
-  return { before: seq, texts, also: new Set() };
+  return { from: before, before, owed: new Set(), texts };
+}
+
+interface OpenText {
+  /** Where the text begins that a shape may still hold back, and where it ends by now. */
+  readonly start: number;
+  end: number;
+  /** The log place of its last chunk. */
+  seq: number;
+}
+
+/** The text at a log place that no entry before it has closed for all shapes. */
+function openTexts(window: LogWindow, before: number, view: View): Map<OutputTrack, OpenText> {
+  const open = new Map<OutputTrack, OpenText>();
+  for (const { entry, output, start, closes, track, breaks } of window.from(window.floor(before), before)) {
+    if (closes) for (const known of [...open.keys()]) if (known.track === track) open.delete(known);
+    if (!output || !view.hears(track)) continue;
+    const { seq, event } = entry;
+    const { chunk, complete } = event as OutputStreaming;
+    const known = breaks ? undefined : open.get(output);
+    // Urgent text is closed by itself.
+    if (complete || closes) open.delete(output);
+    else open.set(output, { start: known?.start ?? start, end: start + chunk.length, seq });
+  }
+  return open;
+}
+
+/** How much of an output had been said before a log place; Infinity if it was complete. */
+function lengthAt(output: OutputTrack, before: number): number {
+  const { entries } = output.track;
+  for (let at = entries.length - 1; at >= 0; at--) {
+    const { entry, output: own, start } = entries[at]!;
+    if (own !== output || entry.seq >= before) continue;
+    const { chunk, complete } = entry.event as OutputStreaming;
+    return complete ? Infinity : start + chunk.length;
+  }
+  return 0;
+}
+
+/** Whether the log is still held as far back as what is unheard. */
+export function isHeld(window: LogWindow, { from, texts }: Heard): boolean {
+  if (from < window.first) return false;
+  for (const [output, start] of texts) {
+    const { entries, begins } = output.track;
+    if (entries[0]?.entry.seq === begins) continue;
+    const first = entries.find((one) => one.output === output)?.start ?? output.length;
+    if (start < first) return false;
+  }
+  return true;
 }
 
 /** The part of a piece that is new; undefined if none is. */
-export function unheard(piece: Piece, heard: Heard): Piece | undefined {
-  const { text } = piece;
-  const floor = text && heard.texts.get(text.output);
-  if (text === undefined || floor === undefined) return piece.seq >= heard.before && !heard.also.has(piece.seq) ? piece : undefined;
+export function unheard(piece: Piece, { before, owed, texts }: Heard): Piece | undefined {
+  const { text, seq } = piece;
+  if (!text) return seq >= before || owed.has(seq) ? piece : undefined;
+  const floor = texts.get(text.output);
+  if (floor === undefined) return seq >= before ? piece : undefined;
+  if (text.start >= floor) return piece;
   const end = text.start + text.text.length;
   // The end of an output is news even where its last words are not.
-  if (end < floor || (end === floor && !text.complete)) return undefined;
-  return text.start >= floor ? piece : trim(piece, floor);
+  return end > floor || (end === floor && text.complete) ? trim(piece, floor - text.start) : undefined;
 }
 
-export function trim(piece: Piece, floor: number): Piece {
+function trim(piece: Piece, length: number): Piece {
   const text = piece.text!;
-  const cut = Math.min(floor - text.start, text.text.length);
+  const rest = text.text.slice(length);
   return {
     ...piece,
     whole: false,
-    text: { ...text, text: text.text.slice(cut), start: text.start + cut, position: text.position + codePoints(text.text.slice(0, cut)) },
+    text: {
+      ...text,
+      text: rest,
+      bytes: utf8Length(rest),
+      start: text.start + length,
+      position: text.position + codePoints(text.text.slice(0, length)),
+    },
   };
 }

@@ -3,11 +3,13 @@
  * runs they take, made once and shared. A view is the set of sessions a subscription hears; lanes of different views
  * share nothing (SEC-15).
  */
-import { coalesce, Grouping } from "./coalesce.ts";
+
 import { countWords } from "./budget.ts";
+import { coalesce, eventOf, Grouping } from "./coalesce.ts";
 import { comparePlaces, encodeEventId, encodeRunId, type Place } from "./cursor.ts";
 import { Cutter, type Piece } from "./cut.ts";
 import type { LogIdentity } from "./entry.ts";
+import { type Heard, unheard } from "./heard.ts";
 import type { Shape } from "./shape.ts";
 import { isTerminal, type Marked, type OutputTrack, type SessionTrack } from "./track.ts";
 import type { LogWindow } from "./window.ts";
@@ -43,16 +45,24 @@ export interface Run {
 
 const SPOKEN = { terse: "summary_terse", normal: "summary_normal", detailed: "summary_detailed" } as const;
 
-export function deliveryOf(event: Record<string, unknown>, event_id: string, critical: boolean, cursor = true): Delivery {
+export function deliveryOf(
+  event: Record<string, unknown>,
+  event_id: string,
+  critical: boolean,
+  cursor = true,
+): Delivery {
   const summary = event[SPOKEN[event["verbosity"] as keyof typeof SPOKEN]] ?? event["summary_normal"];
   const spoken = event["chunk"] ?? summary ?? "";
   const json = JSON.stringify(event["event_id"] === event_id ? event : { ...event, event_id });
   const words = typeof spoken === "string" ? countWords(spoken) : 0;
   const token = event["reply_token"];
-  return typeof token === "string" ? { event_id, json, critical, words, cursor, token } : { event_id, json, critical, words, cursor };
+  return typeof token === "string"
+    ? { event_id, json, critical, words, cursor, token }
+    : { event_id, json, critical, words, cursor };
 }
 
 const MOST_RUNS = 512;
+const LONGEST_RUN = 65_536;
 const NONE: readonly number[] = Object.freeze([]);
 
 /** How many sent pieces a lane remembers for those who come back. */
@@ -80,7 +90,7 @@ export class Lane {
     this.#log = log;
     this.#window = window;
     // Whoever joins mid-sentence hears the whole sentence: read the open text, keep nothing that was already cut.
-    for (const marked of window.from(window.floor(at), at)) this.#cut(marked, this.#cutters);
+    for (const marked of window.from(window.floor(at, shape.level), at)) this.#cut(marked, this.#cutters);
   }
 
   get start(): number {
@@ -107,16 +117,18 @@ export class Lane {
 
   /** About how many events a backlog would be, by subtraction: exact enough to notice that somebody lags. */
   backlog(from: number, to: number): number {
-    const at = (index: number) => this.#groups[index - this.#base - 1] ?? (index <= this.#base ? (this.#groups[0] ?? 1) - 1 : 0);
+    const at = (index: number) =>
+      this.#groups[index - this.#base - 1] ?? (index <= this.#base ? (this.#groups[0] ?? 1) - 1 : 0);
     return to <= from ? 0 : at(to) - at(from);
   }
 
   /** Exactly how many events the runs of a stretch would be, counted no further than `most`. */
-  count(from: number, to: number, most: number): number {
+  count(from: number, to: number, most: number, heard?: Heard): number {
     let events = 0;
     let grouping = new Grouping();
     for (let at = from; at < to && events <= most; at++) {
       const piece = this.piece(at)!;
+      if (heard && !unheard(piece, heard)) continue;
       if (piece.kind === "single") {
         events++;
         grouping = new Grouping();
@@ -135,9 +147,10 @@ export class Lane {
   /** Everything from here that may be merged, up to what must stand alone (CON-76). */
   take(from: number, limit = this.end): Run {
     let to = from + 1;
-    if (this.piece(from)!.kind !== "single") while (to < limit && this.piece(to)!.kind !== "single") to++;
+    const most = Math.min(limit, from + LONGEST_RUN - 1);
+    if (this.piece(from)!.kind !== "single") while (to < most && this.piece(to)!.kind !== "single") to++;
     if (to === from + 1) return this.single(from);
-    const key = from * 65_536 + (to - from);
+    const key = from * LONGEST_RUN + (to - from);
     let run = this.#runs.get(key);
     if (!run) {
       run = this.#encode(from, to);
@@ -151,9 +164,30 @@ export class Lane {
     return to === from + 1 ? this.single(from) : this.#encode(from, to);
   }
 
-  /** A run of which some text was already heard under another shape: its bytes are for one listener only. */
-  trimmed(from: number, pieces: readonly Piece[]): Run {
-    return this.#runOf(from, from + pieces.length, pieces);
+  /**
+   * What of a run is new to someone who changed shape; its bytes are for one listener only. Ids stay those of the run,
+   * so that it can be gone on from like any other. Unless it is late: catching up tells of a time before the place the
+   * listener had reached, so its events are no place to go on from, and bear the time that the listener had reached.
+   */
+  news(run: Run, heard: Heard, late: boolean): Run | undefined {
+    const deliveries: Delivery[] = [];
+    const kept: (readonly Piece[])[] = [];
+    for (const [index, parts] of run.parts.entries()) {
+      const rest = parts.flatMap((piece) => unheard(piece, heard) ?? []);
+      if (rest.length === 0) continue;
+      const delivery = run.deliveries[index]!;
+      const same = !late && rest.every((piece, i) => piece === parts[i]) && rest.length === parts.length;
+      kept.push(rest);
+      deliveries.push(same ? delivery : this.#retell(rest, delivery, late ? heard.before : 0));
+    }
+    return deliveries.length === 0 ? undefined : { from: run.from, to: run.to, deliveries, parts: kept };
+  }
+
+  #retell(parts: readonly Piece[], { event_id, critical }: Delivery, reached: number): Delivery {
+    const event = eventOf(parts);
+    const timestamp =
+      (reached > 0 && parts[0]!.track.before(reached)?.entry.event.timestamp) || event.timestamp;
+    return deliveryOf({ ...event, timestamp }, event_id, critical, reached === 0);
   }
 
   /** The index of the first piece at or after a place; the lane reads back as far as the window allows. */
@@ -173,17 +207,6 @@ export class Lane {
   /** Where the text of each output starts that is not cut yet. */
   *uncut(): Iterable<[OutputTrack, number]> {
     for (const cutter of this.#cutters.values()) yield* cutter.open();
-  }
-
-  /** Where the unsent text of each open output starts, for one who has had everything before `index`. */
-  unsentFrom(index: number): Map<OutputTrack, number> {
-    const starts = new Map<OutputTrack, number>();
-    for (let at = index; at < this.end; at++) {
-      const text = this.piece(at)!.text;
-      if (text && !starts.has(text.output)) starts.set(text.output, text.start);
-    }
-    for (const [output, start] of this.uncut()) if (!starts.has(output)) starts.set(output, start);
-    return starts;
   }
 
   /** Forgets pieces nobody attached still needs, beyond a margin for those who come back. */
@@ -206,7 +229,10 @@ export class Lane {
       cutters.set(track, cutter);
     }
     const pieces = cutter.cut(marked);
-    if (isTerminal(marked.entry.event.type)) cutters.delete(track);
+    if (isTerminal(marked.entry.event.type)) {
+      cutters.delete(track);
+      if (cutters === this.#cutters) this.#grouping.end(track);
+    }
     return pieces;
   }
 
@@ -221,9 +247,10 @@ export class Lane {
     const until = first ? first.seq + 1 : this.#window.next;
     const cutters = new Map<SessionTrack, Cutter>();
     const older: Piece[] = [];
-    for (const marked of this.#window.from(this.#window.floor(place.seq), until)) {
+    for (const marked of this.#window.from(this.#window.floor(place.seq, this.shape.level), until)) {
       for (const piece of this.#cut(marked, cutters)) {
-        if (comparePlaces(piece, place) >= 0 && (!first || comparePlaces(piece, first) < 0)) older.push(piece);
+        if (comparePlaces(piece, place) >= 0 && (!first || comparePlaces(piece, first) < 0))
+          older.push(piece);
       }
     }
     if (older.length === 0) return;
@@ -247,7 +274,9 @@ export class Lane {
     const alone = pieces.length === 1 && last.whole;
     const merged = coalesce(pieces);
     const deliveries = merged.map(({ event, parts }, index) => {
-      const id = alone ? encodeEventId(this.#log, last.seq) : encodeRunId(this.#log, pieces[0]!, after, index, this.shape.tag);
+      const id = alone
+        ? encodeEventId(this.#log, last.seq)
+        : encodeRunId(this.#log, pieces[0]!, after, index, this.shape.tag);
       return deliveryOf(event as unknown as Record<string, unknown>, id, parts[0]!.critical);
     });
     return { from, to, deliveries, parts: merged.map(({ parts }) => parts) };

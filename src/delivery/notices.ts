@@ -2,12 +2,13 @@
  * What a listener is told outside the log: where a session stands (CON-26), that something is missing and why (CON-24),
  * and the questions still open (CON-16). None of it moves a cursor, and it goes to one subscription only.
  */
+import { isCritical } from "../protocol/filters.ts";
 import type { Ids } from "../protocol/ids.ts";
 import { localizationHints } from "../protocol/language.ts";
 import { AAEP_VERSION, CORE_CONTEXT } from "../protocol/types.ts";
 import { type Delivery, deliveryOf } from "./lane.ts";
 import { dress, type ExtensionRegistry, type Shape } from "./shape.ts";
-import type { SessionTrack } from "./track.ts";
+import { isTerminal, type Marked, type Question, type SessionTrack } from "./track.ts";
 
 /** Why something is missing: the listener was too slow, or its cursor is too old, made up, or another log's. */
 export type GapReason = "lagging" | "aged" | "forged" | "foreign";
@@ -30,7 +31,10 @@ const STATES: Record<string, string> = {
 };
 
 export const ENGLISH_WORDS: NoticeWords = {
-  summary: ({ state }) => ({ text: STATES[state] ?? `The agent's state is ${state.replaceAll("_", " ")}.`, language: "en" }),
+  summary: ({ state }) => ({
+    text: STATES[state] ?? `The agent's state is ${state.replaceAll("_", " ")}.`,
+    language: "en",
+  }),
   gap: (reason) =>
     reason === "lagging"
       ? "Some of what the agent said was skipped, because there was more than could be delivered."
@@ -46,11 +50,11 @@ export interface NoticeContext {
 }
 
 /** Where a session stands, as a move from its state to the same state, with a word about what is missing if any is. */
-export function standing(track: SessionTrack, shape: Shape, context: NoticeContext, gap?: GapReason): Delivery {
+function standing(track: SessionTrack, shape: Shape, context: NoticeContext, gap?: GapReason): Delivery {
   const { text, language } = context.words.summary(track, shape);
   const said = gap ? `${context.words.gap(gap, shape)} ${text}` : text;
   const uri = context.registry["earshot"];
-  const extended = gap !== undefined && uri !== undefined && shape.prefixes.has("earshot");
+  const extended = uri !== undefined && shape.prefixes.has("earshot");
   // A gap must reach a listener whose filters leave states out (CON-74); where things stand need not.
   const urgency = gap !== undefined && !shape.passes("aaep:agent.state.changed") ? "critical" : "normal";
   const event = {
@@ -67,18 +71,59 @@ export function standing(track: SessionTrack, shape: Shape, context: NoticeConte
     from_state: track.state,
     to_state: track.state,
     summary_normal: said,
-    ...(extended ? { extensions: { earshot: { gap: { reason: gap } } } } : {}),
+    ...(extended
+      ? { extensions: { earshot: { standing: true, ...(gap ? { gap: { reason: gap } } : {}) } } }
+      : {}),
   };
   return deliveryOf(event, event.event_id, urgency === "critical", false);
 }
 
-/** The open questions of a session, unchanged: same id, same token, same time. */
-export function openQuestions(track: SessionTrack, shape: Shape, before = Infinity): Delivery[] {
-  const deliveries: Delivery[] = [];
-  for (const { entry, variants } of track.questions.values()) {
-    if (entry.seq >= before) continue;
-    const event = dress(entry, shape, variants);
-    if (event) deliveries.push(deliveryOf(event as unknown as Record<string, unknown>, event.event_id, true, false));
+/** Something to tell a listener: where a session stands, or an event of the log it has to hear again. */
+export interface Notice {
+  readonly track: SessionTrack;
+  readonly gap?: GapReason;
+  readonly again?: Marked;
+  /** Only the end of a session, told after a gap, moves the cursor: see noticesOfGap. */
+  readonly cursor?: boolean;
+}
+
+/** The questions of a session that were asked before a place and still wait. */
+export const openQuestions = (track: SessionTrack, before = Infinity): Notice[] =>
+  [...track.questions.values()].filter(({ entry }) => entry.seq < before).map((again) => ({ track, again }));
+
+/**
+ * What is told of the sessions of which something before `next` is missing: that it is, what is asked, and, last and in
+ * log order, what has ended. From there on the ends are places to go on from: whoever heard that a session is over must
+ * not be told its beginning after a cut.
+ */
+export function noticesOfGap(missed: Iterable<SessionTrack>, gap: GapReason, next = Infinity): Notice[] {
+  const notices: Notice[] = [];
+  const endings: Marked[] = [];
+  for (const track of missed) {
+    const last = track.before(next);
+    if (last && isTerminal(last.entry.event.type)) endings.push(last);
+    notices.push({ track, gap }, ...openQuestions(track, next));
   }
-  return deliveries;
+  endings.sort((a, b) => a.entry.seq - b.entry.seq);
+  return [...notices, ...endings.map((again) => ({ track: again.track, again, cursor: true }))];
+}
+
+/** A notice in the words of a shape, made when it is sent; undefined where there is nothing left to say. */
+export function deliveryOfNotice(
+  { track, gap, again, cursor = false }: Notice,
+  shape: Shape,
+  context: NoticeContext,
+): Delivery | undefined {
+  if (!again) {
+    const wanted = gap !== undefined || (!track.ended && shape.passes("aaep:agent.state.changed"));
+    return wanted ? standing(track, shape, context, gap) : undefined;
+  }
+  const { entry, variants } = again;
+  const token = (entry.event as Question).reply_token;
+  if (token !== undefined && !track.questions.has(token)) return undefined;
+  const event = dress(entry, shape, variants);
+  if (!event) return undefined;
+  // A question keeps its id, so that it is known for the same one; what stands in for it is said anew.
+  const id = event.type === entry.event.type ? event.event_id : context.ids("evt");
+  return deliveryOf(event as unknown as Record<string, unknown>, id, isCritical(event), cursor);
 }

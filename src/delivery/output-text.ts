@@ -39,7 +39,9 @@ export function createOutputText(): OutputText {
         return release(raw.slice(0, -1));
       }
       const text = raw.normalize("NFC");
-      const keep = lastCluster(text);
+      // Half of a pair joins whatever its whole would join: the cluster before it stays open, too.
+      const half = (text.charCodeAt(text.length - 1) & 0xfc00) === 0xd800 ? 1 : 0;
+      const keep = lastCluster(half ? text.slice(0, -1) : text);
       held = text.slice(keep);
       return release(text.slice(0, keep));
     },

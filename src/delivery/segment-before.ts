@@ -1,7 +1,18 @@
 // What stands before a full stop: an abbreviation, an initial, a number, or an ordinary word. Looks back over a
 // bounded window, and never across a flush.
-import { COLON, DOT, EXTEND, isWordClass, QUOTE, SPACE, SURROGATE } from "./segment-classes.ts";
-import { kindOfAbbreviation, type Profile, STARTER } from "./segment-language.ts";
+import {
+  COLON,
+  DIGIT,
+  DOT,
+  EXTEND,
+  isWordClass,
+  LETTER,
+  QUOTE,
+  SPACE,
+  SURROGATE,
+} from "./segment-classes.ts";
+import { BEFORE_NO, UNITS } from "./segment-data.ts";
+import { kindOfAbbreviation, NEVER, NUMBER, type Profile, STARTER, wordSet } from "./segment-language.ts";
 import type { Tape } from "./segment-tape.ts";
 
 export const ORDINARY = 0;
@@ -13,6 +24,13 @@ export const ROMAN = 9;
 const ACRONYM = /^\p{L}\p{M}*(?:[.-]+\p{L}\p{M}*)+$/u;
 const SHORT_PARTS = /^\p{Ll}{1,2}(?:\.\p{Ll}{1,2})+$/u;
 const ROMAN_NUMERAL = /^[IVXLC]{2,}$/;
+/** Letters that make no word: "plkst.", "bldg.", "hlm.". */
+const CONSONANTS = /^[bcdfghjklmnpqrstvwxzçćčłńśšťźžżбвгджзклмнпрстфхцчшщ]{2,5}$/;
+const BREATH = /^(?:h?m+|s?h+|p[sf]+t|[bg]?r+|tsk|z+|nth|thx|pls|btw)$/;
+/** Languages that sing on r and l, or spell with w. */
+const SYLLABIC = wordSet("cs sk hr sr bs sl mk bg cy");
+const units = wordSet(UNITS);
+const noAnswer = wordSet(BEFORE_NO);
 const TOKEN_MOST = 40;
 const DASH = 0x2d;
 const APOSTROPHE = 0x2019;
@@ -54,11 +72,13 @@ export interface Before {
  */
 export function whatStandsBefore(tape: Tape, profile: Profile, stopAt: number): Before {
   const { text, start } = tokenBefore(tape, stopAt);
-  const kind = text === "" ? ORDINARY : kindOf(tape, profile, text, start);
+  // The tail of an address or a path is no abbreviation.
+  const tail = "@/\\_=".includes(String.fromCharCode(tape.past(start - 1) & 0xffff));
+  const kind = text === "" || tail ? ORDINARY : kindOf(tape, profile, text, start);
   if (kind === ORDINARY) return { kind, text, start, previous: "" };
   let end = start;
   while (start - end < 3 && tape.pastKind(end - 1) === SPACE) end--;
-  return { kind, text, start, previous: tokenBefore(tape, end).text };
+  return correct(profile, { kind, text, start, previous: tokenBefore(tape, end).text });
 }
 
 function kindOf(tape: Tape, profile: Profile, text: string, from: number): number {
@@ -87,7 +107,21 @@ function kindOf(tape: Tape, profile: Profile, text: string, from: number): numbe
   if (isSingleLetter(text)) return INITIAL;
   if (/^\p{Nd}+$/u.test(text)) return NUMERAL;
   if (ROMAN_NUMERAL.test(text)) return ROMAN;
-  return ACRONYM.test(text) || SHORT_PARTS.test(text) ? STARTER : ORDINARY;
+  if (ACRONYM.test(text) || SHORT_PARTS.test(text)) return STARTER;
+  const inside = tape.pastKind(from - 1) === SPACE ? tape.pastKind(from - 2) : 0;
+  if (inside === DIGIT) return units.has(text) ? NUMBER : ORDINARY;
+  const unknown =
+    inside > 0 && inside <= LETTER && CONSONANTS.test(text.slice(0, 1).toLowerCase() + text.slice(1));
+  return unknown && !BREATH.test(lower) && !SYLLABIC.has(profile.language) ? STARTER : ORDINARY;
+}
+
+/** English words that are an abbreviation in one place only: "Dr. Oak" and "Oak Dr.", "no. 5" and "I said no." */
+function correct(profile: Profile, before: Before): Before {
+  if (profile.language !== "en" || before.kind === ORDINARY) return before;
+  const { text, previous } = before;
+  if (text === "Dr" && before.kind === NEVER && /^\p{Lu}\p{Ll}+$/u.test(previous)) before.kind = STARTER;
+  if (text === "no" && noAnswer.has(previous.toLowerCase())) before.kind = ORDINARY;
+  return before;
 }
 
 /** One capital, or one bare letter of a script without case. Not Hangul, where one syllable is a word. */

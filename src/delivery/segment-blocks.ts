@@ -7,6 +7,7 @@ import { wordSet } from "./segment-language.ts";
 import {
   acceptsMarker,
   BLANK_QUOTE,
+  BULLET,
   CLOSED,
   FENCE,
   follows,
@@ -16,6 +17,7 @@ import {
   levelOfBlocks,
   NOT_A_FENCE,
   OPENING_LINE,
+  opensList,
   PROSE,
   readMarkdownLine,
   readMarker,
@@ -116,16 +118,18 @@ export function inFence(s: Scan) {
 
 export function atFirst(s: Scan) {
   const { tape, list } = s;
-  let at = s.at;
-  if (!s.marked) {
-    const marker = list.style === 1 ? readMarker(tape, at, false) : readNumber(tape, at);
-    if (tape.starved) return;
-    if (marker && (list.style === 1 ? marker.style === 1 : follows(list, marker))) {
-      list.value = marker.value;
-      at = marker.end;
-    }
-  }
-  readOpening(s, at);
+  if (s.marked) return readOpening(s, s.at);
+  const bullet = list.style === BULLET;
+  const marker = bullet ? readMarker(tape, s.at, false) : readNumber(tape, s.at);
+  // "Do this. 1. Open it. 2. Close it."
+  const opens = marker?.value === 1 && opensList(tape, s.at) !== undefined;
+  if (tape.starved) return;
+  const goesOn = marker && (bullet ? marker.style === BULLET : follows(list, marker));
+  const next = goesOn || opens ? marker : undefined;
+  readOpening(s, next?.end ?? s.at);
+  if (!next || tape.starved) return;
+  list.style = next.style;
+  list.value = next.value;
 }
 
 function readOpening(s: Scan, from: number) {

@@ -26,7 +26,9 @@ import {
   AFTER_TIME,
   GERMAN_AFTER_ORDINAL,
   GERMAN_BEFORE_ORDINAL,
+  LABELS,
   LOWERCASE_NAMES,
+  REPLIES,
   SHOUTED_NAMES,
   SPEECH,
 } from "./segment-data.ts";
@@ -60,6 +62,8 @@ export interface Sentence {
   quoted: boolean;
   /** Its first word, if that may lead in a time of day. */
   leadIn: boolean;
+  /** Offset of a round bracket that opened inside it and has not closed, or -1. */
+  bracket: number;
 }
 
 const NOTHING = 0;
@@ -69,7 +73,9 @@ const beforeOrdinal = wordSet(GERMAN_BEFORE_ORDINAL);
 const afterOrdinal = wordSet(GERMAN_AFTER_ORDINAL);
 const lowercaseNames = wordSet(LOWERCASE_NAMES);
 const shoutedNames = wordSet(SHOUTED_NAMES);
+const labels = wordSet(LABELS);
 const speech = wordSet(SPEECH);
+const replies = wordSet(REPLIES);
 const ROMAN_NEXT = /^(?:[IVXLC]{2,}|[VX])$/;
 const DASHES = "-–—―";
 const MARKUP_OPENERS = "*_~[";
@@ -137,9 +143,15 @@ function isLowercaseName(tape: Tape, at: number): boolean {
   return lowercaseNames.has(tape.text(at, Math.min(i, tape.end)));
 }
 
-function isStarter(tape: Tape, profile: Profile, at: number): boolean {
+export function isStarter(tape: Tape, profile: Profile, at: number): boolean {
   const word = tape.word(at);
-  return word !== "" && profile.starters.has(word);
+  // "И. И. Иванов", "A. A. Milne": one more initial, not the word.
+  if (word.length === 1 && tape.kind(at + 1) === DOT) return false;
+  // "Don't", "Isn’t": no name does that.
+  const mark = tape.at(at + word.length);
+  if (profile.language === "en" && word.endsWith("n") && (mark === 0x27 || mark === 0x2019))
+    return tape.at(at + word.length + 1) === 0x74;
+  return profile.starters.has(word);
 }
 
 function smallLetterFollows(
@@ -160,7 +172,14 @@ function smallLetterFollows(
       return tape.kind(next.at + 1) === SPACE;
     return !stop.closer && isLowercaseName(tape, next.at);
   }
-  return false;
+  // "Didn't I? yes, you did."
+  return stop.kind === BANG && !stop.closer && profile.language === "en" && replies.has(tape.word(next.at));
+}
+
+/** What follows the letter of "p. A-3", "Fig. S1", "sc. B, ap. 3". */
+function isCode(tape: Tape, at: number): boolean {
+  const unit = tape.at(at);
+  return tape.kind(at) === DIGIT || (unit !== EOF && "-,;)".includes(String.fromCharCode(unit)));
 }
 
 function dotEnds(tape: Tape, profile: Profile, sentence: Sentence, next: Next, before: Before): boolean {
@@ -171,7 +190,9 @@ function dotEnds(tape: Tape, profile: Profile, sentence: Sentence, next: Next, b
       return false;
     case NUMBER: {
       const word = tape.word(next.at);
-      if (digit || ROMAN_NEXT.test(word) || (afterTime.has(text) && afterTime.has(word))) return false;
+      const coded = word.length === 1 && isCode(tape, next.at + 1);
+      if (digit || coded || ROMAN_NEXT.test(word) || (afterTime.has(text) && afterTime.has(word)))
+        return false;
       return text.length > 1 || text.toLowerCase() === text || isStarter(tape, profile, next.at);
     }
     case STARTER:
@@ -181,6 +202,7 @@ function dotEnds(tape: Tape, profile: Profile, sentence: Sentence, next: Next, b
     case DATED:
       return !digit && /\p{Nd}$|^[IVXLC]+$/u.test(before.previous);
     case INITIAL:
+      if (before.previous.endsWith(":") || labels.has(before.previous.toLowerCase())) return true;
       return sentence.start < before.start && !digit && isStarter(tape, profile, next.at);
     case TIME:
       // "At 5 a.m. Mr. Smith left."
@@ -221,11 +243,15 @@ function saidBySomeone(tape: Tape, profile: Profile, next: Next): boolean {
   return speech.has(tape.word(next.at + name.length + 1));
 }
 
+export function isParticle(unit: number): boolean {
+  return QUOTATIVE.includes(String.fromCharCode(unit));
+}
+
 function quotationGoesOn(tape: Tape, profile: Profile, stop: Stop, sentence: Sentence, next: Next): boolean {
   if (!stop.quote) return false;
   const direct = tape.kind(next.at);
   if (direct === CJK) {
-    if (QUOTATIVE.includes(String.fromCharCode(tape.at(next.at)))) return true;
+    if (isParticle(tape.at(next.at))) return true;
     for (let i = next.at; i < next.at + 4 && tape.kind(i) === CJK; i++)
       if (CHINESE_SPEECH.includes(String.fromCharCode(tape.at(i)))) return true;
     return false;
@@ -256,6 +282,8 @@ export function endsSentence(
     if (next.kind !== UPPER || !shoutedNames.has(before.text)) return true;
     return isStarter(tape, profile, next.at);
   }
+  // Armenian: he said. «I am coming»
+  if (dot && profile.language === "hy" && tape.kind(offset) === OPEN) return false;
   if (next.kind === LETTER && kind === INITIAL) return false;
   return !dot || dotEnds(tape, profile, sentence, next, before);
 }

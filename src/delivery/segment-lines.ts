@@ -149,7 +149,7 @@ export function skipQuoteMarks(tape: Tape, at: number): number {
   return i;
 }
 
-/** Reads the opening of a markdown line. `prose` says that the line above is prose, `table` that it is a table. */
+/** Reads the opening of a markdown line. `prose` says that prose stands on the line above. */
 export function readMarkdownLine(tape: Tape, at: number, prose: boolean): Line {
   const start = skipQuoteMarks(tape, at);
   const line: Line = { kind: PROSE, content: start, mark: 0, length: 0 };
@@ -159,6 +159,11 @@ export function readMarkdownLine(tape: Tape, at: number, prose: boolean): Line {
   }
   const unit = tape.at(start);
   const sign = char(unit);
+  // > [!NOTE]
+  if (sign === "[" && start > at && char(tape.at(start + 1)) === "!") {
+    line.kind = HEADING;
+    return line;
+  }
   if (sign === "#") {
     const hashes = runLength(tape, start, unit, 7);
     if (hashes < 7 && tape.isBlank(start + hashes)) {
@@ -232,13 +237,19 @@ export function acceptsMarker(marker: Marker, list: List, free: boolean, opensPa
   return style === LETTERED + 1 ? opensParagraph && isCased(value) : free;
 }
 
+/** Inside a line only a capital tells an item from a mere enumeration: (1) a book, (2) a film. */
+function opensItem(tape: Tape, marker: Marker): boolean {
+  const kind = tape.kind(marker.end);
+  return kind === UPPER || kind === LETTER || kind === CJK;
+}
+
 /** Whether a list begins here, inside a line: "You need: 1. Flour 2. Milk". */
 export function opensList(tape: Tape, at: number): Marker | undefined {
   const unit = tape.at(at);
   if (unit !== OPEN_PAREN && unit !== 0x31 && unit !== 0x61 && unit !== 0x41) return undefined;
   const marker = readNumber(tape, at);
   if (!marker || (marker.value !== 1 && marker.value !== 0x61 && marker.value !== 0x41)) return undefined;
-  return tape.kind(marker.end) === UPPER || tape.at(marker.end - 2) === CLOSE_PAREN ? marker : undefined;
+  return opensItem(tape, marker) ? marker : undefined;
 }
 
 /** Whether the next item of a list in hand begins here, inside a line: "1. One 2. Two". */
@@ -253,7 +264,7 @@ export function nextInList(tape: Tape, at: number, list: List): boolean {
     return false;
   const marker = readNumber(tape, at);
   if (!marker || !follows(list, marker)) return false;
-  return tape.at(marker.end - 2) === CLOSE_PAREN || tape.kind(marker.end) === UPPER;
+  return opensItem(tape, marker);
 }
 
 /**
@@ -299,8 +310,9 @@ export function stepFence(tape: Tape, fence: Fence, at: number): number {
     }
     if (unit === 0x60 && fence.mark === unit && fence.place === OPENING_LINE) {
       // ```code``` on one line is inline code.
-      fence.place = NOT_A_FENCE;
-      return i + runLength(tape, i, unit, 32);
+      const run = runLength(tape, i, unit, 32);
+      if (!tape.starved) fence.place = NOT_A_FENCE;
+      return i + run;
     }
   }
   tape.starved = false;

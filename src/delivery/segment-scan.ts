@@ -8,17 +8,21 @@ import {
   CLOSE,
   COLON,
   classOfUnit,
+  EMOJI,
   LETTER,
   MARK,
   NEWLINE,
+  OPEN,
   QUOTE,
   SEA,
   SPACE,
+  SURROGATE,
   unitClasses,
 } from "./segment-classes.ts";
-import { CODE, LINK_TEXT, stepSpan } from "./segment-inline.ts";
+import { isParticle } from "./segment-decide.ts";
+import { CODE, LINK_TEXT, passEmoji, stepSpan } from "./segment-inline.ts";
 import { runLength } from "./segment-lines.ts";
-import { FENCED, FRESH, GAP, KEY_MOST, Scan, SPAN, STOP, TEXT } from "./segment-state.ts";
+import { FENCED, FRESH, GAP, KEY_MOST, RUN, Scan, SENTENCE, SPAN, STOP, TEXT } from "./segment-state.ts";
 import { afterStop, beginStop, inGap } from "./segment-stops.ts";
 import { SLICE } from "./segment-tape.ts";
 import { beginRun, inRun } from "./segment-words.ts";
@@ -47,8 +51,10 @@ export class Scanner {
   }
 
   end(): void {
-    this.scan.tape.closed = true;
-    run(this.scan);
+    const s = this.scan;
+    s.tape.closed = true;
+    run(s);
+    if (s.state === RUN) inRun(s);
   }
 
   flush(): void {
@@ -106,8 +112,39 @@ function inText(s: Scan) {
   if (kind === SPACE || kind === NEWLINE) s.beginGap(at);
   else if (kind === COLON) atColon(s, unit);
   else if (kind === MARK) atMark(s, unit);
+  else if (kind === OPEN || kind === CLOSE) atBracket(s, unit);
+  else if (kind === EMOJI || kind === SURROGATE) atEmoji(s);
   else if (kind === CJK || kind === SEA) beginRun(s);
   else beginStop(s, kind);
+}
+
+function atBracket(s: Scan, unit: number) {
+  const { tape, at, sentence } = s;
+  const before = tape.past(at - 1);
+  if (unit === 0x29 || unit === 0xff09) sentence.bracket = -1;
+  // Not the mouth of a face :(
+  else if ((unit === 0x28 || unit === 0xff08) && at > sentence.start && before !== 0x3a && before !== 0x2d)
+    sentence.bracket = at;
+  s.at++;
+}
+
+function atEmoji(s: Scan) {
+  const { tape, at } = s;
+  const next = passEmoji(tape, at);
+  const particle = next > at && !closesWithEmoji(s, at, next);
+  if (tape.starved) return;
+  if (next === at) s.at += tape.width(at);
+  else {
+    s.at = s.emojiEnd = next;
+    if (!particle) s.finish(SENTENCE);
+  }
+}
+
+/** ありがとう😊またね: between words of Japanese an emoji stands for the full stop, unless a particle follows it. */
+function closesWithEmoji(s: Scan, at: number, next: number): boolean {
+  const { tape, profile } = s;
+  if (profile.language !== "ja" || s.isUnit() || tape.pastKind(at - 1) !== CJK) return false;
+  return tape.kind(next) === CJK && !isParticle(tape.at(next));
 }
 
 function atColon(s: Scan, unit: number) {

@@ -4,16 +4,20 @@ import {
   BANG,
   CJK,
   CLASS_COUNT,
+  CLOSE,
   COLON,
   classOfUnit,
   DIGIT,
   DOT,
   ELLIPSIS,
+  EMOJI,
   MARK,
   NEWLINE,
+  OPEN,
   SEA,
   SPACE,
   STRONG,
+  SURROGATE,
 } from "./segment-classes.ts";
 import type { Sentence, Stop } from "./segment-decide.ts";
 import type { Span } from "./segment-inline.ts";
@@ -35,6 +39,8 @@ export const PARAGRAPH = 3;
 
 /** A list item is one unit, but a listener is not kept waiting for a long one. */
 export const ITEM_MOST = 400;
+/** A bracket that has not closed within this many units does not hold its sentence together. */
+const BRACKET_MOST = 160;
 /** "Name: Ana": a colon this near the opening of the line makes it an entry. */
 export const KEY_MOST = 32;
 
@@ -55,6 +61,10 @@ export function pauses(unit: number): boolean {
   );
 }
 
+function freshSentence(start: number): Sentence {
+  return { start, words: 0, lower: false, quoted: false, leadIn: false, bracket: -1 };
+}
+
 export class Scan {
   readonly tape = new Tape();
   readonly profile: Profile;
@@ -68,8 +78,11 @@ export class Scan {
   muted = false;
 
   stop: Stop | undefined;
-  sentence: Sentence = { start: 0, words: 0, lower: false, quoted: false, leadIn: false };
+  sentence: Sentence = freshSentence(0);
   list: List = { style: 0, value: -1 };
+  /** Where the last emoji that stood in the text ended. */
+  emojiEnd = -1;
+  gapStart = 0;
 
   /** Something other than space has come since the beginning or the last flush. */
   content = false;
@@ -98,7 +111,8 @@ export class Scan {
     this.words = finest <= WORD;
     this.report = report;
     const { active } = this;
-    for (const kind of [0, COLON, SPACE, NEWLINE, DOT, BANG, STRONG, ELLIPSIS]) active[kind] = 1;
+    for (const kind of [0, COLON, SPACE, NEWLINE, DOT, BANG, STRONG, ELLIPSIS, OPEN, CLOSE, EMOJI, SURROGATE])
+      active[kind] = 1;
     if (this.markdown) active[MARK] = 1;
     if (this.words) active[CJK] = active[SEA] = 1;
   }
@@ -107,6 +121,12 @@ export class Scan {
     if (level === 0 || offset <= this.last || this.muted || (level === WORD && !this.words)) return;
     this.last = offset;
     this.report(offset, level as 1 | 2 | 3);
+  }
+
+  /** Inside a bracket that opened in the middle of the sentence: "the plan (it is new. It works.) and". */
+  isBracketed(): boolean {
+    const { bracket } = this.sentence;
+    return bracket >= 0 && this.at - bracket < BRACKET_MOST;
   }
 
   /** Inside a block that is heard as a whole. */
@@ -135,7 +155,7 @@ export class Scan {
 
   beginSentence(marked = false): void {
     this.marked = marked;
-    this.sentence = { start: this.at, words: 0, lower: false, quoted: false, leadIn: false };
+    this.sentence = freshSentence(this.at);
     this.state = FRESH;
   }
 
@@ -149,6 +169,7 @@ export class Scan {
     this.newlines = this.indent = 0;
     this.hardBreak = false;
     this.lastUnit = this.tape.past(at - 1);
+    this.gapStart = at;
   }
 
   /** Later text begins afresh; only an open fence goes on. */

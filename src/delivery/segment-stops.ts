@@ -21,7 +21,7 @@ import {
   STRONG,
   UPPER,
 } from "./segment-classes.ts";
-import { endsSentence, type Stop } from "./segment-decide.ts";
+import { endsSentence, isStarter, type Stop } from "./segment-decide.ts";
 import { passEmoji, passNote, passSource } from "./segment-inline.ts";
 import { ITEM, nextInList, opensList, TABLE } from "./segment-lines.ts";
 import { isStop, pauses, type Scan, SENTENCE, STOP, WORD } from "./segment-state.ts";
@@ -78,6 +78,7 @@ export function afterStop(s: Scan) {
     // (!) and [...] comment on the sentence, they do not end it.
     if (stop.opened) return s.cancelStop();
     stop.closer = true;
+    if (unit === 0x29 || unit === 0xff09) s.sentence.bracket = -1;
     if (kind !== CLOSE || "”’»›」』〟﹂﹄".includes(String.fromCharCode(unit)))
       stop.quote ||= unit !== 0x2a && unit !== 0x5f;
     s.at++;
@@ -121,7 +122,7 @@ function textAfterStop(s: Scan, stop: Stop, kind: number) {
     ends = stop.kind !== ELLIPSIS && tape.pastKind(stop.at - 1) === CJK;
   }
   if (tape.starved) return;
-  if (ends && !s.isUnit()) s.finish(SENTENCE);
+  if (ends && !s.isUnit() && !s.isBracketed()) s.finish(SENTENCE);
   else s.cancelStop();
 }
 
@@ -175,7 +176,7 @@ function resolveStop(s: Scan, stop: Stop, kind: number) {
   const alone = note > at && tape.isBlank(note);
   if (tape.starved) return;
   if (alone) return hangOn(s, note, () => {});
-  const ends = !s.isUnit() && endsSentence(tape, s.profile, stop, s.sentence, at);
+  const ends = !s.isUnit() && !s.isBracketed() && endsSentence(tape, s.profile, stop, s.sentence, at);
   if (!tape.starved) s.finish(ends ? SENTENCE : WORD);
 }
 
@@ -192,6 +193,13 @@ function resolveSpace(s: Scan, kind: number, unit: number) {
   const { tape, at, list } = s;
   let level = WORD;
   if (pauses(unit) && pauses(s.lastUnit)) level = SENTENCE;
+  else if (
+    s.emojiEnd === s.gapStart &&
+    s.sentence.words > 0 &&
+    kind === UPPER &&
+    isStarter(tape, s.profile, at)
+  )
+    level = SENTENCE;
   else if (list.style !== 0 && !(s.markdown && s.block === ITEM) && nextInList(tape, at, list))
     level = SENTENCE;
   else if (s.lastUnit === 0x3a) {

@@ -1,7 +1,7 @@
 // The bounded memory of the segmenter: a ring of the most recent code units. Rules read it through `at`, which
 // notes when a rule asked for text that has not arrived. A rule that starved is simply asked again later, so a
 // decision depends on the text alone and never on how the text was cut into tokens.
-import { classOfPair, classOfUnit, EXTEND, FORMAT, NEWLINE, SPACE, SURROGATE } from "./segment-classes.ts";
+import { classOfPair, classOfUnit, EXTEND, NEWLINE, SPACE, SURROGATE } from "./segment-classes.ts";
 
 export const EOF = -1;
 const SIZE = 4096;
@@ -83,12 +83,5 @@ export class Tape {
   isBlank(offset: number): boolean {
     const kind = this.kind(offset);
     return kind === 0 || kind === SPACE || kind === NEWLINE;
-  }
-
-  /** Offset after any invisible characters. */
-  skipFormat(offset: number): number {
-    let i = offset;
-    while (i < offset + 8 && this.kind(i) === FORMAT) i++;
-    return i;
   }
 }

@@ -7,6 +7,7 @@ import {
   DIGIT,
   EXTEND,
   isWordClass,
+  LETTER,
   MARK,
   OPEN,
   PREPEND,
@@ -32,17 +33,20 @@ function cutPoints(text: string): number[] {
   return Array.from(text, (_, index) => index);
 }
 
+/** Marks that join the letter after them: Indic viramas and their kin. */
+const LINKERS = "\u094d\u09cd\u0a4d\u0acd\u0b4d\u0c4d\u0ccd\u0d4d\u1039\u17d2\u1a60\u1b44\ua9c0\uaaf6";
+
+function joinsBackward(text: string, index: number): boolean {
+  const unit = text.charCodeAt(index);
+  if ((unit & 0xfc00) === 0xdc00 || classOfUnit(unit) === EXTEND) return true;
+  for (let i = index - 1; i >= 0 && classOfUnit(text.charCodeAt(i)) === EXTEND; i--)
+    if (LINKERS.includes(text[i]!)) return true;
+  return false;
+}
+
 /** Offsets inside `text` where a word begins, at most `limit`. */
 function wordStarts(text: string, limit: number): number[] {
-  return cutPoints(text).filter((index) => {
-    if (index === 0 || index > limit) return false;
-    const unit = text.charCodeAt(index);
-    const before = text.charCodeAt(index - 1);
-    // U+17D2 and U+1039 join the letter after them.
-    return (
-      (unit & 0xfc00) !== 0xdc00 && before !== 0x17d2 && before !== 0x1039 && classOfUnit(unit) !== EXTEND
-    );
-  });
+  return cutPoints(text).filter((index) => index > 0 && index <= limit && !joinsBackward(text, index));
 }
 
 export function beginRun(s: Scan) {
@@ -57,7 +61,12 @@ export function beginRun(s: Scan) {
   const before = tape.pastKind(at - 1);
   const unit = tape.past(at - 1);
   const joined =
-    before === OPEN || before === QUOTE || before === PREPEND || before === DIGIT || before === MARK;
+    before === OPEN ||
+    before === QUOTE ||
+    before === PREPEND ||
+    before === EXTEND ||
+    before === DIGIT ||
+    before === MARK;
   if (before !== 0 && !joined && unit !== 0x2a && unit !== 0x5f && unit !== 0x23 && s.block !== TABLE)
     s.emit(at, WORD);
   s.runStart = at;
@@ -76,7 +85,13 @@ export function inRun(s: Scan) {
   }
   if (s.at === tape.end && !tape.closed) return;
   cutRun(s, s.at, WINDOW);
-  if (s.at < tape.end && (isWordClass(kind) || kind === OPEN) && s.block !== TABLE) s.emit(s.at, WORD);
+  if (
+    s.at < tape.end &&
+    (isWordClass(kind) || kind === OPEN) &&
+    s.block !== TABLE &&
+    (kind !== LETTER || tape.pastKind(s.at - 1) !== EXTEND)
+  )
+    s.emit(s.at, WORD);
   s.state = TEXT;
 }
 
@@ -86,7 +101,6 @@ function cutRun(s: Scan, end: number, limit: number) {
   if (s.block === TABLE) return;
   for (const start of wordStarts(s.tape.text(from, end), limit)) {
     s.emit(from + start, WORD);
-    s.sentence.words++;
     if (limit === SETTLED) s.runStart = from + start;
   }
 }

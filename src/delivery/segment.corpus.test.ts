@@ -1,10 +1,14 @@
 // The segmentation corpus: each case is the pieces we expect, in order. Whatever is listed as known to fail must
 // still fail, so that the list stays honest.
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import english from "../../test/corpus/segmentation/english.json" with { type: "json" };
 import languages from "../../test/corpus/segmentation/languages.json" with { type: "json" };
+import levels from "../../test/corpus/segmentation/levels.json" with { type: "json" };
 import lines from "../../test/corpus/segmentation/lines.json" with { type: "json" };
 import markdown from "../../test/corpus/segmentation/markdown.json" with { type: "json" };
+import second from "../../test/corpus/segmentation/second.json" with { type: "json" };
+import third from "../../test/corpus/segmentation/third.json" with { type: "json" };
 import { type BoundaryLevel, createSegmenter, segmentText } from "./segment.ts";
 
 interface Case {
@@ -16,7 +20,7 @@ interface Case {
   known_failure?: string;
 }
 
-const files: Record<string, Case[]> = { english, lines, markdown, languages };
+const files: Record<string, Case[]> = { english, levels, lines, markdown, languages, second, third };
 const all = Object.values(files).flat();
 
 function levelOf(test: Case): BoundaryLevel {
@@ -76,6 +80,22 @@ describe("the corpus", () => {
       expect(inChunks(test, () => 1)).toEqual(whole);
       for (let round = 0; round < 5; round++) expect(inChunks(test, random)).toEqual(whole);
     }
+  });
+
+  it("comes out the same in any chunks when cases follow one another", () => {
+    const some = fc.array(fc.constantFrom(...all), { minLength: 2, maxLength: 4 });
+    const glue = fc.constantFrom("", " ", "\n", "\n\n");
+    const sizes = fc.array(fc.integer({ min: 1, max: 12 }), { minLength: 1, maxLength: 9 });
+    fc.assert(
+      fc.property(some, glue, sizes, (cases, between, chunks) => {
+        const text = cases.map((test) => test.pieces.join("")).join(between);
+        const joined = { ...cases[0]!, pieces: [text], level: 1 };
+        const whole = segmentText(text, options(joined), 1);
+        expect(whole.join("")).toBe(text);
+        expect(inChunks(joined, (i) => chunks[i % chunks.length]!)).toEqual(whole);
+      }),
+      { numRuns: 2000 },
+    );
   });
 
   it("never cuts a grapheme cluster, at any level", () => {

@@ -75,6 +75,21 @@ const fragments = [
     "** ",
   ],
 ];
+fragments.push(
+  "1.) The ",
+  "2.) The ",
+  "1. The ",
+  "2. The ",
+  "Of: ",
+  "a) B ",
+  "b) C ",
+  "• A ",
+  "“Go!” ",
+  "」と",
+  "said ",
+  "I ",
+  "5 ",
+);
 const awkward = fc.array(fc.constantFrom(...fragments), { maxLength: 60 }).map((parts) => parts.join(""));
 const anyText = fc.oneof(
   awkward,
@@ -84,7 +99,7 @@ const anyText = fc.oneof(
 );
 const language = fc.constantFrom("en", "de", "el", "hy", "th", "ja", "zh", "ko", "nl", "ru", "und", "xx", "");
 const contentType = fc.constantFrom("text/plain", "text/markdown");
-const runs = { numRuns: 1500 };
+const runs = { numRuns: 3000 };
 
 function cut(text: string, sizes: readonly number[]): string[] {
   const chunks: string[] = [];

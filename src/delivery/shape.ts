@@ -6,7 +6,14 @@
 import { compileFilters, isCritical } from "../protocol/filters.ts";
 import { localizationHints, matchLanguage, VARIANT_BASES } from "../protocol/language.ts";
 import type { Terms } from "../protocol/terms.ts";
-import { type AgentEvent, type Boundary, CORE_CONTEXT, type StateChanged, type Verbosity } from "../protocol/types.ts";
+import {
+  type AgentEvent,
+  type Boundary,
+  CORE_CONTEXT,
+  type OutputStreaming,
+  type StateChanged,
+  type Verbosity,
+} from "../protocol/types.ts";
 import { seal, TAG_LENGTH } from "./cursor.ts";
 import type { LogEntry } from "./entry.ts";
 
@@ -24,6 +31,8 @@ export interface Shape {
   readonly low: boolean;
   /** Where text is cut: the finest honored boundary, or the coarsest at low load (CON-21, CON-22). */
   readonly boundary: Boundary;
+  /** The boundary as a number: 0 cuts everywhere, 4 only at the end. */
+  readonly level: number;
   readonly honored: readonly Boundary[];
   readonly prefixes: ReadonlySet<string>;
   readonly confirmation: boolean;
@@ -42,11 +51,22 @@ export function shapeOf(terms: Terms, registry: ExtensionRegistry = {}): Shape {
   const boundary = (low ? honored.at(-1) : honored[0]) ?? "sentence";
   const verbosity = low && !terms.verbosity_given ? "terse" : terms.verbosity;
   const prefixes = Object.keys(registry).filter((prefix) => terms.extensions.includes(registry[prefix]!));
-  const views = (terms.extension_terms["earshot"] ?? {})["view_prompts"] === true;
+  const views = terms.extension_terms["earshot"]?.["view_prompts"] === true;
   const confirmation = terms.confirmation || views;
   const clarification = terms.clarification || views;
   const { include, exclude } = terms.filters;
-  const key = JSON.stringify([verbosity, terms.languages, [...include].sort(), [...exclude].sort(), low, boundary, honored, prefixes.sort(), confirmation, clarification]);
+  const key = JSON.stringify([
+    verbosity,
+    terms.languages,
+    [...include].sort(),
+    [...exclude].sort(),
+    low,
+    boundary,
+    honored,
+    prefixes.sort(),
+    confirmation,
+    clarification,
+  ]);
   const known = shapes.get(key);
   if (known) return known;
   const shape: Shape = {
@@ -57,6 +77,7 @@ export function shapeOf(terms: Terms, registry: ExtensionRegistry = {}): Shape {
     passes: compileFilters(terms.filters),
     low,
     boundary,
+    level: BOUNDARIES.indexOf(boundary),
     honored,
     prefixes: new Set(prefixes),
     confirmation,
@@ -70,12 +91,16 @@ export function shapeOf(terms: Terms, registry: ExtensionRegistry = {}): Shape {
 }
 
 /** The other languages an event's text comes in, found once per event. */
-export function variantsOf(event: AgentEvent): ReadonlyMap<string, Readonly<Record<string, string>>> | undefined {
+export function variantsOf(
+  event: AgentEvent,
+): ReadonlyMap<string, Readonly<Record<string, string>>> | undefined {
   let found: Map<string, Record<string, string>> | undefined;
   for (const key in event) {
     const value = (event as Record<string, unknown>)[key];
     if (typeof value !== "string" || key.length < 9 || key.charCodeAt(0) === 64) continue;
-    const base = VARIANT_BASES.find((name) => key.length > name.length && key.startsWith(name) && key[name.length] === "_");
+    const base = VARIANT_BASES.find(
+      (name) => key.length > name.length && key.startsWith(name) && key[name.length] === "_",
+    );
     if (!base) continue;
     const tag = key.slice(base.length + 1).replaceAll("_", "-");
     found ??= new Map();
@@ -87,7 +112,11 @@ export function variantsOf(event: AgentEvent): ReadonlyMap<string, Readonly<Reco
 }
 
 /** How one entry looks under a shape: the event to send, or nothing. Text is cut elsewhere; this dresses the rest. */
-export function dress(entry: LogEntry, shape: Shape, variants: ReturnType<typeof variantsOf>): AgentEvent | undefined {
+export function dress(
+  entry: LogEntry,
+  shape: Shape,
+  variants: ReturnType<typeof variantsOf>,
+): AgentEvent | undefined {
   const { event } = entry;
   const critical = isCritical(event);
   const insisted = !critical && dropped(event, shape);
@@ -100,6 +129,20 @@ export function dress(entry: LogEntry, shape: Shape, variants: ReturnType<typeof
   }
   const dressed = dressWords(event, shape, variants);
   return insisted ? { ...dressed, urgency: "critical" } : dressed;
+}
+
+/** The words of streamed text are cut elsewhere; what else it carries is dressed like any event. */
+export function dressText(
+  event: OutputStreaming,
+  shape: Shape,
+  variants: ReturnType<typeof variantsOf>,
+): AgentEvent {
+  const plain =
+    !variants &&
+    event.extensions === undefined &&
+    !("summary_terse" in event) &&
+    !("summary_detailed" in event);
+  return plain ? event : dressWords(event, shape, variants);
 }
 
 function dropped(event: AgentEvent, shape: Shape): boolean {
@@ -128,7 +171,8 @@ function dressWords(event: AgentEvent, shape: Shape, variants: ReturnType<typeof
   }
   const keep = SUMMARY[shape.verbosity];
   for (const name of UNWANTED) if (name !== keep && name in out) delete out[name];
-  if (event.type !== "aaep:agent.output.streaming") out["verbosity"] = keep in out ? shape.verbosity : "normal";
+  if (event.type !== "aaep:agent.output.streaming")
+    out["verbosity"] = keep in out ? shape.verbosity : "normal";
   const extensions = event.extensions;
   if (extensions !== undefined) stripExtensions(out, extensions, shape);
   return out as unknown as AgentEvent;
@@ -144,7 +188,9 @@ function speak(
   const primary = event.localization_hints?.primary_language ?? "und";
   const complete = [...variants.keys()].filter((tag) => {
     const texts = variants.get(tag)!;
-    return ["summary_normal", "action", "consequence", "question", "reason"].every((base) => !(base in event) || base in texts);
+    return ["summary_normal", "action", "consequence", "question", "reason"].every(
+      (base) => !(base in event) || base in texts,
+    );
   });
   const available = [primary, ...complete];
   const memo = available.join();
@@ -163,7 +209,11 @@ function speak(
   for (const base in texts) out[base] = texts[base];
 }
 
-function stripExtensions(out: Record<string, unknown>, extensions: Record<string, Record<string, unknown>>, shape: Shape): void {
+function stripExtensions(
+  out: Record<string, unknown>,
+  extensions: Record<string, Record<string, unknown>>,
+  shape: Shape,
+): void {
   const kept = Object.entries(extensions).filter(([prefix]) => shape.prefixes.has(prefix));
   if (kept.length === Object.keys(extensions).length) return;
   if (kept.length > 0) {
@@ -190,10 +240,17 @@ function withoutToken(words: AgentEvent, event: AgentEvent): AgentEvent {
     from_state: "awaiting_input",
     to_state: "awaiting_input",
   };
-  for (const name of ["aaep_version", "correlation_id", "summary_terse", "summary_normal", "summary_detailed"]) {
+  for (const name of [
+    "aaep_version",
+    "correlation_id",
+    "summary_terse",
+    "summary_normal",
+    "summary_detailed",
+  ]) {
     const value = (words as Record<string, unknown>)[name];
     if (value !== undefined) notice[name] = value;
   }
-  notice["summary_normal"] ??= (words as Record<string, unknown>)["action"] ?? (words as Record<string, unknown>)["question"];
+  notice["summary_normal"] ??=
+    (words as Record<string, unknown>)["action"] ?? (words as Record<string, unknown>)["question"];
   return notice as unknown as AgentEvent;
 }

@@ -3,6 +3,7 @@ import type { Terms } from "../protocol/terms.ts";
 import { type Budget, createBudget } from "./budget.ts";
 import type { Heard } from "./heard.ts";
 import type { Delivery, Lane, Run, View } from "./lane.ts";
+import type { Notice } from "./notices.ts";
 
 /** Where deliveries go. A promise means: wait until it settles before sending more. */
 export interface Sink {
@@ -24,18 +25,22 @@ export class Subscription {
   /** A run that was taken but not sent whole, and its next event. */
   run: Run | undefined;
   index = 0;
+  /** What is told before anything else. Waits only for a blocked sink, so it is as long as what stands. */
+  readonly notices: Notice[] = [];
   /** Set after a change of shape, until the new lane holds nothing that was heard before. */
   heard: Heard | undefined;
-  /** Up to this index of the lane the old shape's pieces may lie between the new ones. */
+  /** Before this index of the lane the listener is catching up with what it had reached under the old shape. */
   settled = 0;
   quietUntil = -Infinity;
   blocked = false;
+  /** New terms were agreed on while an event was on its way: nothing more goes out on the old ones. */
+  changing = false;
   /** When the schedule will call; 0 if it will not. */
   wakeAt = 0;
   idle = false;
   gone = false;
-  /** So far behind that what it missed is no longer held. */
-  lost = false;
+  /** So far behind that what it missed, from this log place on, is no longer held; 0 if it is not. */
+  lost = 0;
   budget: Budget;
   pace: number | undefined;
   readonly sink: Sink;
@@ -50,5 +55,10 @@ export class Subscription {
 
   get limited(): boolean {
     return this.budget.interval > 0 || this.pace !== undefined;
+  }
+
+  /** Nothing may be sent now. */
+  get halted(): boolean {
+    return this.blocked || this.gone || this.changing;
   }
 }

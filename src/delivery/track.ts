@@ -3,19 +3,32 @@
  * once per log entry; every shape's cutter reads it. A pure function of the log.
  */
 import { isCritical } from "../protocol/filters.ts";
-import type { AgentEvent, AwaitingClarification, AwaitingConfirmation, OutputStreaming, StateChanged } from "../protocol/types.ts";
+import type {
+  AgentEvent,
+  AwaitingClarification,
+  AwaitingConfirmation,
+  OutputStreaming,
+  StateChanged,
+} from "../protocol/types.ts";
 import type { LogEntry } from "./entry.ts";
 import { type BoundaryLevel, createSegmenter, type Segmenter } from "./segment.ts";
 import { variantsOf } from "./shape.ts";
 
-const TERMINAL = new Set(["aaep:agent.session.completed", "aaep:agent.session.errored", "aaep:agent.session.cancelled"]);
+const TERMINAL = new Set([
+  "aaep:agent.session.completed",
+  "aaep:agent.session.errored",
+  "aaep:agent.session.cancelled",
+]);
 
 export const isTerminal = (type: string): boolean => TERMINAL.has(type);
 
-/** Nobody hears "let me check the weather" after the weather: these close the session's open text first (CON-21). */
-export function closesText(event: AgentEvent): boolean {
-  if (event.type === "aaep:agent.output.streaming") return false;
-  if (event.type === "aaep:agent.tool.invoked" || TERMINAL.has(event.type) || isCritical(event)) return true;
+/**
+ * Nobody hears "let me check the weather" after the weather: these close the session's open text first (CON-21). So
+ * does what may be critical to some listener only: where text ends must not depend on who listens.
+ */
+export function closesText(event: AgentEvent, insist = false): boolean {
+  if (insist || isCritical(event)) return true;
+  if (event.type === "aaep:agent.tool.invoked" || TERMINAL.has(event.type)) return true;
   return event.type === "aaep:agent.state.changed" && (event as StateChanged).from_state === "writing_output";
 }
 
@@ -24,9 +37,12 @@ export interface OutputTrack {
   readonly id: string | undefined;
   /** UTF-16 units of text so far. */
   length: number;
-  /** Log place and offset of the first text that no shape is certain to have sent: where a forced close left it. */
-  openSince: number;
+  /** Where every shape has sent the text: at the last forced close. */
   closedAt: number;
+  /** By level of boundary, the log place where the text starts that is not cut yet. */
+  readonly openSince: number[];
+  /** The chunk before: a boundary is often decided by the next one. */
+  previous: { seq: number; start: number };
 }
 
 /** A boundary inside an output: UTF-16 offset from its start, and level. */
@@ -47,8 +63,8 @@ export interface Marked {
   /** True where the text before this chunk is closed because language or content type change here. */
   readonly breaks: boolean;
   readonly closes: boolean;
-  /** The earliest log place a cutter must read to know this session's open text after this entry; 0 if none is open. */
-  readonly since: number;
+  /** By level, the earliest log place a cutter must read to know this session's open text after this entry; 0 for none. */
+  readonly since: readonly number[];
 }
 
 export type Question = AwaitingConfirmation | AwaitingClarification;
@@ -60,6 +76,9 @@ interface OpenOutput {
   marks: Mark[];
 }
 
+/** Levels: 0 cuts everywhere, 1 to 3 as in segment.ts, 4 only at the end. */
+const LEVELS = [1, 2, 3, 4];
+const NOTHING_OPEN: readonly number[] = Object.freeze([0, 0, 0, 0, 0]);
 const NO_MARKS: readonly Mark[] = Object.freeze([]);
 
 export class SessionTrack {
@@ -68,8 +87,12 @@ export class SessionTrack {
   state = "idle";
   ended = false;
   audience: readonly string[] | undefined;
-  /** The first event we have of it; summaries borrow its identity. */
+  /** The first event we have of it, and its place; summaries borrow its identity. */
   first: AgentEvent | undefined;
+  begins = 0;
+  /** What `since` was at the last entry that aged out. */
+  agedSince: readonly number[] = NOTHING_OPEN;
+  #since: readonly number[] = NOTHING_OPEN;
   last: AgentEvent | undefined;
   readonly questions = new Map<string, Marked>();
   readonly #open = new Map<string, OpenOutput>();
@@ -82,13 +105,17 @@ export class SessionTrack {
     const { event } = entry;
     if (!this.first) {
       this.first = event;
+      this.begins = entry.seq;
       this.audience = entry.audience;
     }
     this.last = event;
-    const closes = closesText(event);
+    const closes = closesText(event, entry.insist);
     if (closes) this.#close(entry.seq);
-    const text = event.type === "aaep:agent.output.streaming" ? this.#read(entry, event as OutputStreaming) : undefined;
-    if (event.type === "aaep:agent.state.changed") this.state = (event as StateChanged).to_state;
+    const text =
+      event.type === "aaep:agent.output.streaming" ? this.#read(entry, event as OutputStreaming) : undefined;
+    // Urgent text is sent as it stands: nothing of it waits for a boundary.
+    if (text && closes) this.#close(entry.seq + 1);
+    if (event.type === "aaep:agent.state.changed") this.#move(event as StateChanged);
     const marked: Marked = {
       entry,
       track: this,
@@ -98,10 +125,11 @@ export class SessionTrack {
       breaks: text?.breaks ?? false,
       ...(text ? { output: text.output } : {}),
       closes,
-      since: this.#since(),
+      since: this.#findSince(),
     };
     const token = (event as Question).reply_token;
     if (typeof token === "string" && isCritical(event)) this.questions.set(token, marked);
+    // The answer names its question (CON-13); for producers that do not say so, see #move.
     const resolved = event.extensions?.["earshot"]?.["resolves"] as { reply_token?: string } | undefined;
     if (resolved?.reply_token) this.questions.delete(resolved.reply_token);
     if (isTerminal(event.type)) {
@@ -111,6 +139,17 @@ export class SessionTrack {
     }
     this.entries.push(marked);
     return marked;
+  }
+
+  /** Whatever was asked is settled once the session stops waiting: it does so with the last answer (CON-27). */
+  #move({ from_state, to_state }: StateChanged): void {
+    this.state = to_state;
+    if (from_state === "awaiting_input" && to_state !== "awaiting_input") this.questions.clear();
+  }
+
+  /** Where a cutter must start reading to know the open text at a place; 0 if none is open. */
+  sinceAt(seq: number, level: number): number {
+    return (this.before(seq)?.since ?? (this.begins < seq ? this.agedSince : NOTHING_OPEN))[level]!;
   }
 
   /** The last entry before a place, found by halves. */
@@ -125,36 +164,50 @@ export class SessionTrack {
     return this.entries[low - 1];
   }
 
-  #since(): number {
-    let since = 0;
+  /** The same list as before wherever nothing moved: most chunks lie inside a sentence. */
+  #findSince(): readonly number[] {
+    let since = NOTHING_OPEN;
     for (const { output } of this.#open.values()) {
-      if (output.length > output.closedAt && (since === 0 || output.openSince < since)) since = output.openSince;
+      if (output.length === output.closedAt) continue;
+      const earlier = since;
+      since = [0, ...LEVELS.map((level) => Math.min(output.openSince[level]!, earlier[level] || Infinity))];
     }
-    return since;
+    if (since.some((seq, level) => seq !== this.#since[level])) this.#since = since;
+    return this.#since;
   }
 
   #close(seq: number): void {
     for (const { output, segmenter } of this.#open.values()) {
       segmenter.flush();
       output.closedAt = output.length;
-      output.openSince = seq;
+      output.openSince.fill(seq);
     }
   }
 
-  #read({ seq }: LogEntry, event: OutputStreaming): { output: OutputTrack; start: number; marks: readonly Mark[]; breaks: boolean } {
+  #read(
+    { seq }: LogEntry,
+    event: OutputStreaming,
+  ): { output: OutputTrack; start: number; marks: readonly Mark[]; breaks: boolean } {
     const key = event.output_id ?? "";
     const language = event.language ?? event.localization_hints?.primary_language ?? "und";
     const voice = `${language} ${event.content_type ?? "text/plain"}`;
     let open = this.#open.get(key);
     const breaks = open !== undefined && open.voice !== voice;
     if (!open || breaks) {
-      const output = open?.output ?? { track: this, id: event.output_id, length: 0, openSince: seq, closedAt: 0 };
+      const output = open?.output ?? {
+        track: this,
+        id: event.output_id,
+        length: 0,
+        closedAt: 0,
+        openSince: [seq, seq, seq, seq, seq],
+        previous: { seq, start: 0 },
+      };
       open = openOutput(output, voice, language, event.content_type);
       this.#open.set(key, open);
     }
     const { output, segmenter } = open;
     if (output.length === output.closedAt || breaks) {
-      output.openSince = seq;
+      output.openSince.fill(seq);
       output.closedAt = output.length;
     }
     const start = output.length;
@@ -165,19 +218,33 @@ export class SessionTrack {
       segmenter.end();
       this.#open.delete(key);
     }
+    const { previous } = output;
+    for (const { offset, level } of open.marks) {
+      const at = offset >= start ? seq : offset >= previous.start ? previous.seq : 0;
+      if (at > 0) output.openSince.fill(at, 0, level + 1);
+    }
+    output.previous = { seq, start };
     return { output, start, marks: open.marks, breaks };
   }
 }
 
-function openOutput(output: OutputTrack, voice: string, language: string, content_type: string | undefined): OpenOutput {
+function openOutput(
+  output: OutputTrack,
+  voice: string,
+  language: string,
+  content_type: string | undefined,
+): OpenOutput {
   const base = output.length;
   const open: OpenOutput = {
     output,
     voice,
     marks: [],
-    segmenter: createSegmenter({ language, ...(content_type === undefined ? {} : { content_type }) }, (offset, level) => {
-      open.marks.push({ offset: base + offset, level });
-    }),
+    segmenter: createSegmenter(
+      { language, ...(content_type === undefined ? {} : { content_type }) },
+      (offset, level) => {
+        open.marks.push({ offset: base + offset, level });
+      },
+    ),
   };
   return open;
 }

@@ -2,6 +2,8 @@
 import type { LogEntry } from "./entry.ts";
 import { type Marked, SessionTrack } from "./track.ts";
 
+const COARSEST = 4;
+
 export class LogWindow {
   readonly tracks = new Map<string, SessionTrack>();
   readonly #entries: Marked[] = [];
@@ -22,7 +24,8 @@ export class LogWindow {
 
   append(entry: LogEntry): Marked {
     if (this.#entries.length === 0) this.#first = entry.seq;
-    if (entry.seq !== this.next) throw new RangeError(`Log entry ${entry.seq} arrived where ${this.next} was due.`);
+    if (entry.seq !== this.next)
+      throw new RangeError(`Log entry ${entry.seq} arrived where ${this.next} was due.`);
     const { session_id } = entry.event;
     let track = this.tracks.get(session_id);
     if (!track) {
@@ -44,22 +47,24 @@ export class LogWindow {
     for (let i = Math.max(seq, this.#first); i < before; i++) yield this.#entries[i - this.#first]!;
   }
 
-  /** Where a cutter must start reading to know every open text at this place. */
-  floor(seq: number): number {
+  /** Where a cutter at this level must start reading to know every open text at this place; it may have aged out. */
+  floor(seq: number, level = COARSEST): number {
     let floor = seq;
     for (const track of this.tracks.values()) {
-      const since = track.before(seq)?.since ?? 0;
+      const since = track.sinceAt(seq, level);
       if (since > 0 && since < floor) floor = since;
     }
-    return Math.max(floor, this.#first);
+    return floor;
   }
 
   #age(count: number): void {
     const gone = this.#entries.splice(0, count);
     this.#first += count;
     for (const { track } of gone) {
+      if (track.entries.length === 0 || track.entries[0]!.entry.seq >= this.#first) continue;
       const keep = track.entries.findIndex(({ entry }) => entry.seq >= this.#first);
-      track.entries.splice(0, keep < 0 ? track.entries.length : keep);
+      const aged = track.entries.splice(0, keep < 0 ? track.entries.length : keep);
+      track.agedSince = aged.at(-1)!.since;
       if (track.ended && track.entries.length === 0) this.tracks.delete(track.session_id);
     }
   }

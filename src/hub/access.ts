@@ -20,7 +20,12 @@ export const LOCAL_USER: Principal = { id: "local", role: "reply", audiences: "a
 export const mayAnswer = ({ role }: Principal): boolean => role !== "listen";
 
 export function mayHear({ role, audiences }: Principal, audience: readonly string[] | undefined): boolean {
-  return role === "admin" || audiences === "all" || audience === undefined || audience.some((name) => audiences.includes(name));
+  return (
+    role === "admin" ||
+    audiences === "all" ||
+    audience === undefined ||
+    audience.some((name) => audiences.includes(name))
+  );
 }
 
 /** The sessions a subscription hears: its principal's, or the named ones among them. */
@@ -31,6 +36,7 @@ export function viewOf(principal: Principal, follow: readonly string[] = []): Vi
   const only = follow.length > 0 ? new Set(follow) : undefined;
   return {
     key: `${heard} ${JSON.stringify([...follow].sort())}`,
-    hears: (track: SessionTrack) => (only === undefined || only.has(track.session_id)) && mayHear(principal, track.audience),
+    hears: (track: SessionTrack) =>
+      (only === undefined || only.has(track.session_id)) && mayHear(principal, track.audience),
   };
 }

@@ -6,15 +6,22 @@ import { encodeEventId } from "../delivery/cursor.ts";
 import type { LogEntry } from "../delivery/entry.ts";
 import { createOutputText, type OutputText } from "../delivery/output-text.ts";
 import { closesText, isTerminal } from "../delivery/track.ts";
+import { EarshotError } from "../protocol/errors.ts";
 import type { AgentEvent, OutputStreaming } from "../protocol/types.ts";
 import type { LogStore } from "./store.ts";
 
 export type EntryOptions = Pick<LogEntry, "insist" | "audience">;
 
 export interface Log {
-  /** Settles when the store has it; by then it has been handed to `delivered`. */
+  /** Settles when the store has it; by then it has been handed to `acknowledged`. */
   append(event: Record<string, unknown>, options?: EntryOptions): Promise<void>;
   readonly next: number;
+}
+
+interface OpenSession {
+  readonly outputs: Map<string, OpenOutput>;
+  /** On every entry, not only the first: a log that is read from its middle must not open a session to everyone. */
+  readonly audience: readonly string[] | undefined;
 }
 
 interface OpenOutput {
@@ -31,27 +38,28 @@ export interface LogOptions {
 }
 
 const voice = ({ language, content_type, localization_hints }: Record<string, unknown>): string =>
-  JSON.stringify([language ?? (localization_hints as { primary_language?: string } | undefined)?.primary_language, content_type]);
+  JSON.stringify([
+    language ?? (localization_hints as { primary_language?: string } | undefined)?.primary_language,
+    content_type,
+  ]);
 
 export function createLog({ store, acknowledged, next = 1 }: LogOptions): Log {
-  const open = new Map<string, Map<string, OpenOutput>>();
+  const open = new Map<string, OpenSession>();
   let seq = next;
+  let broken: unknown;
 
-  const enter = (event: Record<string, unknown>, options?: EntryOptions): LogEntry => ({
+  const enter = (event: Record<string, unknown>, { audience }: OpenSession, insist = false): LogEntry => ({
     seq,
     event: { ...event, event_id: encodeEventId(store.identity, seq++) } as unknown as AgentEvent,
-    ...options,
+    ...(insist ? { insist } : {}),
+    ...(audience ? { audience } : {}),
   });
 
-  function* stream(event: Record<string, unknown>): Iterable<LogEntry> {
-    const { session_id, output_id = "", chunk, complete } = event as unknown as OutputStreaming;
-    let outputs = open.get(session_id);
-    if (!outputs) {
-      outputs = new Map();
-      open.set(session_id, outputs);
-    }
+  function* stream(event: Record<string, unknown>, session: OpenSession): Iterable<LogEntry> {
+    const { output_id = "", chunk, complete } = event as unknown as OutputStreaming;
+    const { outputs } = session;
     let output = outputs.get(output_id);
-    if (output && voice(output.event) !== voice(event)) yield* release(output);
+    if (output && voice(output.event) !== voice(event)) yield* release(output, session, event);
     if (!output) {
       output = { text: createOutputText(), event };
       outputs.set(output_id, output);
@@ -59,37 +67,60 @@ export function createLog({ store, acknowledged, next = 1 }: LogOptions): Log {
     output.event = event;
     const { text } = output;
     const { position } = text;
-    const ready = text.push(chunk) + (complete ? text.flush() : "");
+    // Urgent text does not wait for what may follow.
+    const ready =
+      text.push(chunk) + (complete || closesText(event as unknown as AgentEvent) ? text.flush() : "");
     if (complete) outputs.delete(output_id);
-    if (ready !== "" || complete) yield enter({ ...event, chunk: ready, position });
+    if (ready !== "" || complete) yield enter({ ...event, chunk: ready, position }, session);
   }
 
-  function* release({ text, event }: OpenOutput): Iterable<LogEntry> {
+  /** What was held back goes out now, at the time of what interrupts it: others may have been logged in between. */
+  function* release(
+    { text, event }: OpenOutput,
+    session: OpenSession,
+    { timestamp }: Record<string, unknown>,
+    complete = false,
+  ): Iterable<LogEntry> {
     const { position } = text;
     const rest = text.flush();
-    if (rest !== "") yield enter({ ...event, chunk: rest, position, complete: false });
+    if (rest !== "" || complete)
+      yield enter({ ...event, timestamp, chunk: rest, position, complete }, session);
   }
 
-  function* ingest(event: Record<string, unknown>, options: EntryOptions | undefined): Iterable<LogEntry> {
-    if (event["type"] === "aaep:agent.output.streaming") {
-      yield* stream(event);
-      return;
-    }
+  function* ingest(event: Record<string, unknown>, { insist, audience }: EntryOptions): Iterable<LogEntry> {
     const session_id = event["session_id"] as string;
-    const outputs = open.get(session_id);
-    if (outputs && closesText(event as unknown as AgentEvent)) for (const output of outputs.values()) yield* release(output);
-    if (isTerminal(event["type"] as string)) open.delete(session_id);
-    yield enter(event, options);
+    const terminal = isTerminal(event["type"] as string);
+    let session = open.get(session_id);
+    if (!session) {
+      session = { outputs: new Map(), audience };
+      open.set(session_id, session);
+    }
+    // What is left open ends with the session, and says so first (CON-46).
+    if (closesText(event as unknown as AgentEvent, insist)) {
+      for (const output of session.outputs.values()) yield* release(output, session, event, terminal);
+    }
+    if (terminal) open.delete(session_id);
+    if (event["type"] === "aaep:agent.output.streaming") yield* stream(event, session);
+    else yield enter(event, session, insist);
   }
 
   return {
     get next() {
       return seq;
     },
-    async append(event, options) {
+    async append(event, options = {}) {
+      if (broken) throw broken;
       const entries = [...ingest(event, options)];
       if (entries.length === 0) return;
-      await store.append(entries);
+      try {
+        await store.append(entries);
+      } catch (cause) {
+        // The places are taken and their entries are not kept: whatever came after would stand behind a hole.
+        broken ??= new EarshotError("log_broken", "The log could not be written to; it takes nothing more.", {
+          cause,
+        });
+      }
+      if (broken) throw broken;
       acknowledged(entries);
     },
   };

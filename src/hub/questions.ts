@@ -4,8 +4,14 @@
  * A question is settled exactly once, and only here.
  */
 import type { Clock } from "../protocol/clock.ts";
-import type { QuestionOutcome } from "../protocol/extension.ts";
-import type { AwaitingClarification, AwaitingConfirmation, ClarificationReply, ConfirmationReply, Reply } from "../protocol/types.ts";
+import type { Deadline, QuestionOutcome } from "../protocol/extension.ts";
+import type {
+  AwaitingClarification,
+  AwaitingConfirmation,
+  ClarificationReply,
+  ConfirmationReply,
+  Reply,
+} from "../protocol/types.ts";
 
 export type Origin = "human" | "timeout" | "disconnect" | "withdrawn";
 
@@ -26,9 +32,11 @@ export interface QuestionSpec {
 
 /** Replies may carry a clock that is off by this much (CON-12); arrival decides all the same. */
 const SKEW_MS = 300_000;
-/** Warnings are for questions that stay open longer than this (CNF-24). */
+/** Countdown notices are for questions that stay open longer than this (CNF-24, CON-48). */
 const WARN_ABOVE_SECONDS = 60;
+/** A person gets at least this long to ask for more time (WCAG 2.2.1). */
 const LAST_WARNING_MS = 20_000;
+const LEAST_EXTENSION_SECONDS = 20;
 
 export interface QuestionHooks {
   /** Time is running out; `last` is the warning nobody may miss. */
@@ -41,13 +49,15 @@ export interface QuestionHooks {
 export class Question {
   readonly token: string;
   readonly spec: QuestionSpec;
-  /** The subscriptions whose answer would count: they hear the session and can reply (CON-04). */
+  /** The subscriptions whose answer is waited for: live, hearing the session, able to reply (CON-04). */
   readonly holders = new Set<string>();
+  /** The subscriptions that were sent the token: only their answer counts (CON-28). */
+  readonly sentTo = new Set<string>();
   readonly result: Promise<Settlement>;
+  readonly hooks: QuestionHooks;
   extensionsUsed = 0;
   deadline: number;
   readonly #clock: Clock;
-  readonly hooks: QuestionHooks;
   readonly #askedAt: number;
   #resolve!: (settlement: Settlement) => void;
   #open = true;
@@ -75,27 +85,44 @@ export class Question {
     return Math.max(0, this.deadline - this.#clock.now());
   }
   get extensionsLeft(): number {
-    return this.#totalSeconds + this.spec.event.timeout_seconds > this.spec.ceiling_seconds ? 0 : this.spec.extensions - this.extensionsUsed;
+    if (this.#nextSeconds === 0) return 0;
+    const room = Math.ceil(
+      (this.spec.ceiling_seconds - this.#totalSeconds) / this.spec.event.timeout_seconds,
+    );
+    return Math.min(this.spec.extensions - this.extensionsUsed, room);
+  }
+  get deadlineNotice(): Deadline {
+    return {
+      reply_token: this.token,
+      seconds_left: Math.ceil(this.msLeft / 1000),
+      extensions_left: this.extensionsLeft,
+      ceiling_seconds: this.spec.ceiling_seconds,
+    };
   }
 
-  /** True if this reply settles the question. Why not is nobody's business but the log's (CNF-16). */
-  answer(reply: Reply, principal: string): boolean {
+  /**
+   * True if this reply settles the question. Why not is nobody's business but the log's, and finding out takes the
+   * same steps whatever the reason (CNF-16, A02). `entitled` is what the hub knows of the sender.
+   */
+  answer(reply: Reply, principal: string, entitled: boolean): boolean {
     const inTime = this.#clock.now() < this.deadline;
     const at = Date.parse(reply.timestamp);
-    const plausible = at >= this.#askedAt - SKEW_MS && at <= this.#askedAt + this.#totalSeconds * 1000 + SKEW_MS;
+    const latest = this.#askedAt + this.#totalSeconds * 1000 + SKEW_MS;
+    const plausible = at >= this.#askedAt - SKEW_MS && at <= latest;
     const outcome = outcomeOf(this.spec.event, reply);
     // A process that slept past the deadline finds the reply and the timer at once: the deadline came first (F26).
     if (!inTime) this.#settle({ outcome: "timed_out", origin: "timeout" });
-    if (!inTime || !plausible || outcome === undefined) return false;
+    if (!entitled || !inTime || !plausible || outcome === undefined) return false;
     return this.#settle({ outcome, origin: "human", reply, principal });
   }
 
-  /** One more stretch of the time there was at first (WCAG 2.2.1). */
+  /** One more stretch of the time there was at first, or what the operator's ceiling leaves of it (WCAG 2.2.1). */
   extend(): boolean {
-    if (!this.#open || this.extensionsLeft <= 0 || this.msLeft === 0) return false;
+    const seconds = this.#nextSeconds;
+    if (!this.#open || this.extensionsLeft <= 0 || seconds === 0 || this.msLeft === 0) return false;
     this.extensionsUsed++;
-    this.#totalSeconds += this.spec.event.timeout_seconds;
-    this.deadline += this.spec.event.timeout_seconds * 1000;
+    this.#totalSeconds += seconds;
+    this.deadline += seconds * 1000;
     this.#arm();
     return true;
   }
@@ -109,6 +136,12 @@ export class Question {
 
   withdraw(): boolean {
     return this.#settle({ outcome: "withdrawn", origin: "withdrawn" });
+  }
+
+  get #nextSeconds(): number {
+    const { timeout_seconds } = this.spec.event;
+    const seconds = Math.min(timeout_seconds, this.spec.ceiling_seconds - this.#totalSeconds);
+    return seconds >= Math.min(timeout_seconds, LEAST_EXTENSION_SECONDS) ? seconds : 0;
   }
 
   #settle(settlement: Settlement): boolean {
@@ -127,20 +160,27 @@ export class Question {
 
   #arm(): void {
     this.#disarm();
-    const { event } = this.spec;
-    this.#timers.push(this.#clock.timer(this.deadline, () => void this.#settle({ outcome: "timed_out", origin: "timeout" })));
-    if (event.timeout_seconds <= WARN_ABOVE_SECONDS) return;
-    const total = event.timeout_seconds * 1000;
+    const end = () => void this.#settle({ outcome: "timed_out", origin: "timeout" });
+    this.#timers.push(this.#clock.timer(this.deadline, end));
+    if (this.#totalSeconds <= WARN_ABOVE_SECONDS) return;
+    const total = this.spec.event.timeout_seconds * 1000;
     const last = Math.max(total / 10, LAST_WARNING_MS);
-    for (const [left, final] of [[total / 2, false] as const, [last, true] as const]) {
-      const at = this.deadline - left;
-      if (at > this.#clock.now()) this.#timers.push(this.#clock.timer(at, () => this.hooks.warn(this, left, final)));
-    }
+    this.#warnAt(last, true);
+    if (total / 2 > last) this.#warnAt(total / 2, false);
+  }
+
+  #warnAt(left: number, last: boolean): void {
+    const at = this.deadline - left;
+    if (at <= this.#clock.now()) return;
+    this.#timers.push(this.#clock.timer(at, () => this.hooks.warn(this, left, last)));
   }
 }
 
 /** What a reply says, if it is a reply this question takes (CNF-14, CNF-28, CON-29). */
-function outcomeOf(event: AwaitingConfirmation | AwaitingClarification, reply: Reply): QuestionOutcome | undefined {
+function outcomeOf(
+  event: AwaitingConfirmation | AwaitingClarification,
+  reply: Reply,
+): QuestionOutcome | undefined {
   if (event.type === "aaep:agent.awaiting.confirmation") {
     if (reply.type !== "confirmation.reply") return undefined;
     const { decision } = reply as ConfirmationReply;
@@ -154,13 +194,19 @@ function outcomeOf(event: AwaitingConfirmation | AwaitingClarification, reply: R
 export type ResponseKind = "freetext" | "yes_no" | "multiple_choice" | "numeric";
 
 /** Which of the accepted kinds an answer is; no coercion. A choice is tried before free text. */
-export function responseKind(event: AwaitingClarification, response: string | boolean | number): ResponseKind | undefined {
+export function responseKind(
+  event: Pick<AwaitingClarification, "accepted_response_kinds" | "choices">,
+  response: string | boolean | number,
+): ResponseKind | undefined {
   const kinds = event.accepted_response_kinds ?? ["freetext"];
   const fits: Record<ResponseKind, boolean> = {
-    multiple_choice: typeof response === "string" && (event.choices ?? []).some(({ value }) => value === response),
+    multiple_choice:
+      typeof response === "string" && (event.choices ?? []).some(({ value }) => value === response),
     freetext: typeof response === "string" && response !== "",
     yes_no: typeof response === "boolean",
     numeric: typeof response === "number" && Number.isFinite(response),
   };
-  return (["multiple_choice", "yes_no", "numeric", "freetext"] as const).find((kind) => kinds.includes(kind) && fits[kind]);
+  return (["multiple_choice", "yes_no", "numeric", "freetext"] as const).find(
+    (kind) => kinds.includes(kind) && fits[kind],
+  );
 }

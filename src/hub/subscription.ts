@@ -19,6 +19,13 @@ export interface Peer {
 
 export type SubscriptionPhase = "unopened" | "open" | "away" | "closed";
 
+/** A question this listener was sent and that was settled while it was away. */
+export interface Missed {
+  readonly session_id: string;
+  readonly reply_token: string;
+}
+const MOST_MISSED = 32;
+
 export class HubSubscription {
   readonly id: string;
   readonly principal: Principal;
@@ -31,13 +38,15 @@ export class HubSubscription {
   followed: readonly string[] = [];
   phase: SubscriptionPhase = "unopened";
   peer: Peer | undefined;
-  /** The last event that may serve as a cursor, and the questions this listener has been sent. */
+  /** The last event that may serve as a cursor. */
   lastEventId: string | undefined;
-  readonly asked = new Set<string>();
   /** Whether its answer is still waited for. */
   live = true;
   cancelTimer: (() => void) | undefined;
+  missed: Missed[] = [];
   #attachment: Attachment | undefined;
+  /** The terms the last event was sent under. */
+  #under: Terms | undefined;
 
   constructor(given: {
     id: string;
@@ -76,14 +85,28 @@ export class HubSubscription {
     this.#attachment?.standing(session_id);
   }
 
-  attach(engine: Engine, peer: Peer, lastEventId: string | undefined, previous: Terms | undefined): Attachment["start"] {
+  /** A question it heard was settled while it could not hear. */
+  miss(question: Missed): void {
+    this.missed.push(question);
+    if (this.missed.length > MOST_MISSED) this.missed.shift();
+  }
+
+  /** `asked` hears of every question that leaves for this listener. */
+  attach(
+    engine: Engine,
+    peer: Peer,
+    lastEventId: string | undefined,
+    asked: (token: string) => void,
+  ): Attachment["start"] {
     this.#attachment?.detach();
     this.peer = peer;
     this.phase = "open";
     this.live = true;
+    const previous = this.#under;
+    this.#under = this.terms;
     const sink = {
       send: (delivery: Delivery) => {
-        if (delivery.token !== undefined) this.asked.add(delivery.token);
+        if (delivery.token !== undefined) asked(delivery.token);
         if (delivery.cursor) this.lastEventId = delivery.event_id;
         return peer.send(delivery);
       },
@@ -92,14 +115,18 @@ export class HubSubscription {
       sink,
       terms: this.terms,
       view: this.view,
-      ...(lastEventId === undefined ? {} : { resume: { event_id: lastEventId, ...(previous ? { previous } : {}) } }),
+      ...(lastEventId === undefined
+        ? {}
+        : { resume: { event_id: lastEventId, ...(previous ? { previous } : {}) } }),
     });
     return this.#attachment.start;
   }
 
   renegotiate(terms: Terms): void {
     this.terms = terms;
-    this.#attachment?.renegotiate(terms);
+    if (!this.#attachment) return;
+    this.#under = terms;
+    this.#attachment.renegotiate(terms);
   }
 
   detach(): void {

@@ -2,140 +2,223 @@
  * Asking a person and waiting for the answer: confirmations and clarifications of one session, one at a time (CON-27).
  * The question is known to the hub before it leaves, so that the fastest answer finds it.
  */
-import { type Hub, deadlineOf, type SessionHandle } from "../hub/hub.ts";
+import type { SessionHandle } from "../hub/hub.ts";
 import type { Question, QuestionHooks, Settlement } from "../hub/questions.ts";
-import { EXTENSION_PREFIX } from "../protocol/extension.ts";
-import type { Ids } from "../protocol/ids.ts";
-import type { AwaitingClarification, AwaitingConfirmation, CoreEventType } from "../protocol/types.ts";
-import { spokenDuration } from "./durations.ts";
-import { SETTLED } from "./refusals.ts";
+import { EarshotError } from "../protocol/errors.ts";
+import { EXTENSION_PREFIX, type QuestionOutcome } from "../protocol/extension.ts";
+import type { AwaitingClarification, AwaitingConfirmation } from "../protocol/types.ts";
+import type { Phrases } from "./phrases.ts";
+import type { Stage } from "./stage.ts";
+import type { Sentence, Summary } from "./words.ts";
 
-type QuestionType = "aaep:agent.awaiting.confirmation" | "aaep:agent.awaiting.clarification";
-
-/** What asking needs of its session. */
-export interface Asker {
-  readonly hub: Hub;
-  readonly handle: SessionHandle;
-  readonly ids: Ids;
-  /** Builds an event and puts it into the log, in order. */
-  emit(type: CoreEventType, fields: Record<string, unknown>, options?: { insist?: boolean; language?: string }): Promise<void>;
-  build(type: QuestionType, fields: Record<string, unknown>, language: string): Record<string, unknown>;
-  log(event: Record<string, unknown>): Promise<void>;
-  enter(state: string, fields?: Record<string, unknown>, options?: { insist?: boolean }): Promise<void>;
-  /** A fact no event carries: how a question was settled. */
-  note(reply_token: string, outcome: Settlement["outcome"]): void;
-}
-
-export interface AskSpec {
-  readonly type: QuestionType;
-  readonly fields: Record<string, unknown>;
-  readonly language: string;
+/** How long a question stays open, how often more time can be had, and the most in all. */
+export interface QuestionTimes {
   readonly timeout_seconds: number;
-  readonly wait_for_listener_seconds: number | undefined;
-  /** Where the session goes once it is settled. */
-  readonly next: (settlement: Settlement) => string;
   readonly extensions: number;
   readonly ceiling_seconds: number;
 }
 
-export type Asked = Settlement | { readonly outcome: "nobody_to_ask"; readonly origin: "policy"; readonly reply?: undefined };
+/** What everyone who heard the question is told at its end, and where the session goes then. */
+export interface Verdict {
+  readonly outcome: QuestionOutcome;
+  readonly words: (phrases: Phrases) => Summary;
+  readonly state: string;
+}
+
+export interface AskSpec {
+  readonly type: "aaep:agent.awaiting.confirmation" | "aaep:agent.awaiting.clarification";
+  readonly words: Readonly<Record<string, Summary | Sentence | undefined>>;
+  readonly fields: Readonly<Record<string, unknown>>;
+  /** Fields that differ by language, by tag. */
+  readonly localized?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+  readonly timeout_seconds: number;
+  readonly wait_for_listener_seconds: number | undefined;
+  /** Aborting takes the question back. */
+  readonly signal: AbortSignal | undefined;
+  readonly verdict: (settlement: Settlement) => Verdict;
+  /** Said where there is nobody to ask. */
+  readonly nobody: (phrases: Phrases) => Summary;
+  /** What is asked about, for whoever operates the agent. */
+  readonly subject: string;
+}
+
+type QuestionEvent = AwaitingConfirmation | AwaitingClarification;
+
+export type Asked =
+  | Settlement
+  | {
+      readonly outcome: "nobody_to_ask";
+      readonly origin: "policy";
+      readonly reply?: undefined;
+      readonly principal?: undefined;
+    };
+
+/** Questions that may wait for their turn in one session (F22). */
+const MOST_WAITING = 32;
 
 export class Asking {
-  readonly #asker: Asker;
-  readonly #open = new Set<Question>();
+  readonly #stage: Stage;
+  readonly #handle: SessionHandle;
+  readonly #times: QuestionTimes;
+  readonly #warn: (sentence: string) => void;
+  #open: Question | undefined;
   #turn: Promise<unknown> = Promise.resolve();
-  #over = false;
+  #waiting = 0;
 
-  constructor(asker: Asker) {
-    this.#asker = asker;
+  constructor(stage: Stage, handle: SessionHandle, times: QuestionTimes, warn: (sentence: string) => void) {
+    this.#stage = stage;
+    this.#handle = handle;
+    this.#times = times;
+    this.#warn = warn;
   }
 
-  ask(spec: AskSpec): Promise<Asked> {
-    const asked = this.#turn.then(() => this.#ask(spec));
+  async ask(spec: AskSpec): Promise<Asked> {
+    if (this.#waiting >= MOST_WAITING) {
+      throw new EarshotError(
+        "too_many_questions",
+        `${MOST_WAITING} questions already wait for their turn in this session; wait for their answers first.`,
+      );
+    }
+    this.#waiting++;
+    const asked = this.#turn.then(() => this.#ask(spec)).finally(() => this.#waiting--);
     this.#turn = asked.catch(() => undefined);
     return asked;
   }
 
-  /** The session ends or changes its mind: every open question is void (CNF-34, CNF-35). */
-  withdrawAll(): void {
-    for (const question of [...this.#open]) question.withdraw();
-  }
-
+  /** The session ends: the open question is void (CNF-34, CNF-35). Those that wait are never asked. */
   end(): void {
-    this.#over = true;
-    this.withdrawAll();
+    this.#open?.withdraw();
   }
 
   async #ask(spec: AskSpec): Promise<Asked> {
-    const { hub, handle, ids, enter, emit, build, log } = this.#asker;
-    if (this.#over) return { outcome: "withdrawn", origin: "withdrawn" };
-    const found = await hub.waitForListener(spec.type, handle, spec.wait_for_listener_seconds ?? 0);
-    if (this.#over) return { outcome: "withdrawn", origin: "withdrawn" };
-    if (!found) {
-      await enter("same", { summary_normal: SETTLED.nobody_to_ask, urgency: "normal" }, { insist: true });
-      return { outcome: "nobody_to_ask", origin: "policy" };
+    const stage = this.#stage;
+    const { hub, ids } = stage.options;
+    const stopped = anySignal(stage.signal, spec.signal);
+    const isOver = () => stage.ended || stopped.signal.aborted;
+    try {
+      if (isOver()) return WITHDRAWN;
+      const wait = spec.wait_for_listener_seconds ?? 0;
+      const asked = hub.waitForListener(spec.type, this.#handle, wait, stopped.signal);
+      if (wait > 0 && hub.answerable(spec.type, this.#handle).length === 0) {
+        this.#warn(
+          `${spec.subject} waits for somebody who can be asked. Start a listener: npx earshot listen`,
+        );
+      }
+      const found = await asked;
+      if (isOver()) return WITHDRAWN;
+      if (!found) {
+        this.#warn(
+          `${spec.subject} was not asked about: nobody is connected who could answer. Start a listener: npx earshot listen`,
+        );
+        await stage.enter(stage.state, { words: stage.own(spec.nobody), insist: true, always: true });
+        return { outcome: "nobody_to_ask", origin: "policy" };
+      }
+      const timeout_seconds = hub.timeoutFor(spec.type, this.#handle, spec.timeout_seconds);
+      const ceiling_seconds = Math.min(86_400, Math.max(this.#times.ceiling_seconds, timeout_seconds));
+      const { extensions } = this.#times;
+      const reply_token = ids("rpl");
+      const room = Math.ceil((ceiling_seconds - timeout_seconds) / timeout_seconds);
+      const extensions_left = Math.min(extensions, room);
+      const deadline = { reply_token, seconds_left: timeout_seconds, extensions_left, ceiling_seconds };
+      const extended = { [EXTENSION_PREFIX]: { deadline } };
+      const fields = { ...spec.fields, reply_token, timeout_seconds, extensions: extended };
+      // What cannot be asked is refused before anybody is told to expect a question.
+      stage.build(spec.type, spec.words, fields);
+      stage.beforeEvent();
+      void stage.enter("awaiting_input", { fields: { urgency: "normal" } });
+      stage.asking = true;
+      const event = stage.build(spec.type, spec.words, fields) as unknown as QuestionEvent;
+      const question = hub.ask({ event, extensions, ceiling_seconds }, this.#handle, this.#hooks(spec));
+      this.#open = question;
+      stopped.signal.addEventListener("abort", () => void question.withdraw());
+      try {
+        const options = spec.localized ? { localized: spec.localized } : {};
+        await stage.log(event as unknown as Record<string, unknown>, options);
+      } catch (error) {
+        question.withdraw();
+        throw error;
+      }
+      return await question.result;
+    } finally {
+      stopped.release();
     }
-    const timeout_seconds = hub.timeoutFor(spec.type, handle, spec.timeout_seconds);
-    const ceiling_seconds = Math.min(86_400, Math.max(spec.ceiling_seconds, timeout_seconds));
-    const { reply_token, extensions } = { reply_token: ids("rpl"), extensions: spec.extensions };
-    void enter("awaiting_input", { summary_normal: "Waiting for your answer." });
-    const deadline = { reply_token, seconds_left: timeout_seconds, extensions_left: extensions, ceiling_seconds };
-    const event = build(
-      spec.type,
-      { ...spec.fields, reply_token, timeout_seconds, extensions: { [EXTENSION_PREFIX]: { deadline } } },
-      spec.language,
-    ) as unknown as AwaitingConfirmation | AwaitingClarification;
-    const hooks: QuestionHooks = {
-      warn: (question, msLeft, last) => {
-        const seconds = Math.round(msLeft / 1000);
-        void emit(
-          "aaep:agent.progress.updated",
-          {
-            ...waiting(question),
-            eta_ms: Math.ceil(msLeft),
-            summary_normal: `${spokenDuration(seconds)} left to answer.`,
-          },
-          { insist: last },
-        );
-      },
-      extended: (question) => {
-        const seconds = Math.ceil(question.msLeft / 1000);
-        void emit(
-          "aaep:agent.progress.updated",
-          {
-            ...waiting(question),
-            eta_ms: Math.ceil(question.msLeft),
-            summary_normal: `There is more time: ${spokenDuration(seconds)} left to answer.`,
-          },
-          { insist: true },
-        );
-      },
+  }
+
+  #hooks(spec: AskSpec): QuestionHooks {
+    const stage = this.#stage;
+    const remind = (
+      question: Question,
+      msLeft: number,
+      insist: boolean,
+      say: (phrases: Phrases, left: string) => string,
+    ) => {
+      const seconds = Math.round(msLeft / 1000);
+      void stage.emit(
+        "aaep:agent.progress.updated",
+        { summary: stage.own((phrases) => say(phrases, phrases.duration(seconds))) },
+        {
+          progress: { description: stage.ownText((phrases) => phrases.waiting) },
+          urgency: "normal",
+          eta_ms: Math.ceil(msLeft),
+          extensions: { [EXTENSION_PREFIX]: { deadline: question.deadlineNotice } },
+        },
+        {
+          insist,
+          localized: Object.fromEntries(
+            Object.entries(stage.options.phrases).map(([tag, { waiting }]) => [
+              tag,
+              { progress: { description: waiting } },
+            ]),
+          ),
+        },
+      );
+    };
+    return {
+      warn: (question, msLeft, last) =>
+        remind(question, msLeft, last, (phrases, left) => phrases.time_left(left)),
+      extended: (question) =>
+        remind(question, question.msLeft, true, (phrases, left) => phrases.more_time(left)),
       settled: (question, settlement) => {
-        this.#open.delete(question);
-        this.#asker.note(question.token, settlement.outcome);
-        const resolves = { reply_token: question.token, outcome: settlement.outcome };
-        const state = this.#open.size > 0 ? "awaiting_input" : spec.next(settlement);
-        void enter(
-          state,
-          { summary_normal: SETTLED[settlement.outcome], urgency: "normal", extensions: { [EXTENSION_PREFIX]: { resolves } } },
-          { insist: true },
-        );
+        this.#open = undefined;
+        stage.asking = false;
+        const { outcome, words, state } = spec.verdict(settlement);
+        stage.note(question.token, NOTED[outcome]);
+        const resolves = { reply_token: question.token, outcome };
+        const next = state === "thinking" && stage.openTools.length > 0 ? "calling_tool" : state;
+        void stage.enter(next, {
+          words: stage.own(words),
+          fields: { extensions: { [EXTENSION_PREFIX]: { resolves } } },
+          insist: true,
+          always: true,
+        });
       },
     };
-    const question = hub.ask({ event, extensions, ceiling_seconds }, handle, hooks);
-    this.#open.add(question);
-    try {
-      await log(event as unknown as Record<string, unknown>);
-    } catch (error) {
-      question.withdraw();
-      throw error;
-    }
-    return question.result;
   }
 }
 
-const waiting = (question: Question): Record<string, unknown> => ({
-  progress: { description: "Waiting for an answer." },
-  urgency: "normal",
-  extensions: { [EXTENSION_PREFIX]: { deadline: deadlineOf(question) } },
-});
+const WITHDRAWN: Settlement = { outcome: "withdrawn", origin: "withdrawn" };
+const NOTED = {
+  accepted: "accept",
+  rejected: "reject",
+  timed_out: "reject",
+  disconnected: "reject",
+  withdrawn: "withdrawn",
+  answered: "answered",
+} as const;
+
+/** Aborts when either does; `release` lets go of both. */
+function anySignal(...given: (AbortSignal | undefined)[]): { signal: AbortSignal; release(): void } {
+  const controller = new AbortController();
+  const abort = () => controller.abort();
+  const signals = given.filter((signal) => signal !== undefined);
+  for (const signal of signals) {
+    if (signal.aborted) abort();
+    else signal.addEventListener("abort", abort);
+  }
+  return {
+    signal: controller.signal,
+    release: () => {
+      for (const signal of signals) signal.removeEventListener("abort", abort);
+    },
+  };
+}

@@ -2,147 +2,277 @@
  * The gate: nothing irreversible or of high risk runs without a person's yes. One yes is one run, with exactly the
  * parameters that were shown. Every other way it can end is a value that says which.
  */
+import type { Settlement } from "../hub/questions.ts";
 import { EarshotError } from "../protocol/errors.ts";
 import type { ConfirmationReply } from "../protocol/types.ts";
-import type { Asked, Asking } from "./asking.ts";
-import { freezeParams, hashParams, type Params, showParams } from "./params.ts";
-import { NOT_ALLOWED_TO_CHANGE, type Refusal, type RefusalOutcome, refusalOf, SECOND_CHECK_FAILED } from "./refusals.ts";
-import type { SessionContext } from "./session.ts";
+import type { Asked, Asking, QuestionTimes, Verdict } from "./asking.ts";
+import {
+  bindParams,
+  freezeParams,
+  hashParams,
+  type Params,
+  type Showing,
+  secretParams,
+  shownLanguages,
+  showParams,
+} from "./params.ts";
+import type { Phrases } from "./phrases.ts";
+import { isRefusal, type Refusal, type RefusalOutcome, type RefusalReason, refusalOf } from "./refusals.ts";
 import type { ConfirmOutcome, ConfirmSpec, GatedToolSpec, LenientConfirmSpec } from "./specs.ts";
-import { type Sentence, sentenceFields, summaryFields } from "./words.ts";
+import type { Stage } from "./stage.ts";
+import type { Sentence } from "./words.ts";
+
+/** Called after a valid yes and before anything runs: demand a second factor or a second person here (CNF-41). */
+export type AcceptHook = (accepted: {
+  readonly session_id: string;
+  readonly tool: string;
+  readonly params: Params;
+  /** Who said yes, as the transport knows them. */
+  readonly principal: string;
+}) => boolean | Promise<boolean>;
 
 /** A yes, to be spent once. */
 export type Passed =
   | { readonly granted: true; readonly tool_call_id: string; spend(): Params }
   | { readonly granted: false; readonly refusal: Refusal };
 
+export interface GateOptions {
+  readonly times: QuestionTimes;
+  readonly onAccept: AcceptHook | undefined;
+  readonly warn: (sentence: string) => void;
+}
+
 /** A person may ask for a change this often before the matter is closed. */
 const MOST_CHANGES = 10;
+/** What cannot be undone deserves time to think (CNF-22). */
+const GRAVE_SECONDS = 300;
+
+/** Irreversible by any of the fields that may say so; what is not plainly false counts as true (CON-03). */
+export const isIrreversible = ({
+  irreversible,
+  reversibility,
+}: {
+  irreversible?: unknown;
+  reversibility?: unknown;
+}): boolean => (irreversible !== undefined && irreversible !== false) || reversibility === "irreversible";
 
 export class Gate {
+  readonly #stage: Stage;
   readonly #asking: Asking;
-  readonly #context: SessionContext;
-  readonly #language: string;
-  readonly #session_id: string;
+  readonly #options: GateOptions;
 
-  constructor(asking: Asking, context: SessionContext, language: string, session_id: string) {
+  constructor(stage: Stage, asking: Asking, options: GateOptions) {
+    this.#stage = stage;
     this.#asking = asking;
-    this.#context = context;
-    this.#language = language;
-    this.#session_id = session_id;
+    this.#options = options;
   }
 
-  async pass(spec: GatedToolSpec<Params>, first_call_id: string): Promise<Passed> {
-    const { ids, onAccept, warn } = this.#context;
+  async pass(spec: GatedToolSpec<Params>): Promise<Passed> {
     if (spec.action === undefined || spec.consequence === undefined || spec.params === undefined) {
-      throw new EarshotError("CNF-01", `The tool ${spec.tool} cannot run unasked: give it params, action and consequence.`);
+      throw new EarshotError(
+        "CNF-01",
+        `The tool ${spec.tool} cannot run unasked: give it params, action and consequence.`,
+      );
     }
     let params = freezeParams(spec.params);
-    let tool_call_id = first_call_id;
-    const refuse = (outcome: RefusalOutcome, reason?: string): Passed => ({ granted: false, refusal: refusalOf(outcome, spec.tool, reason) });
     for (let change = 0; change <= MOST_CHANGES; change++) {
-      const hash = await hashParams(params);
-      const asked = await this.#ask(spec, params, hash, tool_call_id);
-      if (asked.outcome === "nobody_to_ask") {
-        warn(`${spec.tool} was not run: nobody is connected who could be asked. Start a listener: npx earshot listen`);
-      }
-      if (asked.outcome !== "accepted") return refuse(asked.outcome as RefusalOutcome);
+      const bound = bindParams(params);
+      const tool_call_id = this.#stage.options.ids("call");
+      const asked = await this.#ask(spec, params, tool_call_id);
+      if (isRefusal(asked.outcome)) return this.#refuse(spec, asked.outcome);
       const { modified_action } = asked.reply as ConfirmationReply;
-      if (modified_action !== undefined) {
-        const changed = applyChange(spec, params, modified_action);
-        if (!changed) return refuse("rejected", NOT_ALLOWED_TO_CHANGE);
-        // Consent is to these parameters and no others: a change is a new question (CON-73).
-        params = changed;
-        tool_call_id = ids("call");
-        continue;
-      }
-      if (onAccept && !(await onAccept({ session_id: this.#session_id, tool: spec.tool, params, principal: asked.principal ?? "" }))) {
-        return refuse("rejected", SECOND_CHECK_FAILED);
-      }
-      if ((await hashParams(params)) !== hash) throw new EarshotError("CON-49", "The parameters changed after they were approved.");
-      let spent = false;
-      return {
-        granted: true,
-        tool_call_id,
-        spend: () => {
-          if (spent) throw new EarshotError("CON-49", "This approval has already been used.");
-          spent = true;
-          return params;
-        },
-      };
+      if (modified_action === undefined)
+        return this.#grant(spec, params, bound, tool_call_id, asked.principal ?? "");
+      const changed = applyChange(spec, params, modified_action);
+      if (!changed) return this.#refuse(spec, "rejected", "cannot_change");
+      // Consent is to these parameters and no others: a change is a new question (CON-73).
+      params = changed;
     }
-    return refuse("rejected", NOT_ALLOWED_TO_CHANGE);
+    return this.#refuse(spec, "rejected", "too_many_changes");
   }
 
   async confirm(spec: ConfirmSpec | LenientConfirmSpec): Promise<ConfirmOutcome> {
     const lenient = spec.default === "accept";
-    const harmful = spec.irreversible === true || (spec.risk ?? "low") !== "low";
-    if (lenient && harmful) throw new EarshotError("CON-03", "Silence can only mean yes for what is reversible and of low risk.");
-    const irreversible = spec.irreversible ?? false;
+    const irreversible = isIrreversible(spec);
+    if (lenient && (irreversible || spec.risk !== "low")) {
+      throw new EarshotError("CON-03", "Silence can only mean yes for what is reversible and of low risk.");
+    }
     const asked = await this.#asking.ask({
-      ...this.#common(spec.timeout_seconds, spec.wait_for_listener_seconds, irreversible, spec.risk),
+      ...this.#common(spec, irreversible),
+      words: { action: spec.action, consequence: spec.consequence, summary: spec.summary ?? spec.action },
       fields: {
-        ...sentenceFields("action", spec.action, this.#language),
-        ...sentenceFields("consequence", spec.consequence, this.#language),
-        ...summaryFields(spec.summary ?? spec.action, this.#language).fields,
         default_decision: lenient ? "accept" : "reject",
-        risk_level: spec.risk ?? (irreversible ? "high" : lenient ? "low" : undefined),
+        risk_level: spec.risk ?? (irreversible ? "high" : undefined),
         ...(irreversible ? { irreversible, reversibility: "irreversible" } : {}),
         allowed_replies: ["accept", "reject"],
         extra_context: spec.extra_context,
       },
-      next: () => "thinking",
+      subject: "A question",
+      nobody: (phrases) => (lenient ? phrases.settled_leniently : phrases.settled).nobody_to_ask,
+      verdict: (settlement) => {
+        if (wantsChange(settlement)) return REJECTED_CHANGE;
+        const { outcome } = settlement;
+        const words = (phrases: Phrases) =>
+          outcome === "accepted"
+            ? phrases.settled.agreed
+            : lenient && (outcome === "timed_out" || outcome === "disconnected")
+              ? phrases.settled_leniently[outcome]
+              : phrases.settled[outcome];
+        return { outcome, words, state: "thinking" };
+      },
     });
-    if (asked.outcome === "accepted" && (asked.reply as ConfirmationReply).modified_action === undefined) return { accepted: true, origin: "human" };
-    if (lenient && asked.outcome !== "rejected" && asked.outcome !== "accepted" && asked.outcome !== "withdrawn") return { accepted: true, origin: "policy" };
-    if (asked.outcome === "accepted") return { accepted: false, outcome: "rejected", summary: NOT_ALLOWED_TO_CHANGE };
+    const refused = (outcome: RefusalOutcome, reason?: RefusalReason): ConfirmOutcome => ({
+      accepted: false,
+      outcome,
+      summary: this.#stage.ownText((phrases) => phrases.refusals[reason ?? outcome]),
+    });
+    if (asked.outcome === "accepted") {
+      return wantsChange(asked) ? refused("rejected", "cannot_change") : { accepted: true, origin: "human" };
+    }
     const outcome = asked.outcome as RefusalOutcome;
-    return { accepted: false, outcome, summary: refusalOf(outcome, "").summary };
+    const silent = outcome === "timed_out" || outcome === "disconnected" || outcome === "nobody_to_ask";
+    return lenient && silent ? { accepted: true, origin: "policy" } : refused(outcome);
   }
 
-  #ask(spec: GatedToolSpec<Params>, params: Params, params_hash: string, tool_call_id: string): Promise<Asked> {
-    const irreversible = spec.irreversible === true || spec.reversibility === "irreversible";
-    const say = (words: Sentence | ((params: Params) => Sentence)): Sentence => (typeof words === "function" ? words(params) : words);
+  async #grant(
+    spec: GatedToolSpec<Params>,
+    params: Params,
+    bound: string,
+    tool_call_id: string,
+    principal: string,
+  ): Promise<Passed> {
+    const { onAccept, warn } = this.#options;
+    const { session_id } = this.#stage;
+    if (onAccept) {
+      let passed = false;
+      try {
+        passed = (await onAccept({ session_id, tool: spec.tool, params, principal })) === true;
+      } catch (error) {
+        warn(`The check after the yes failed, so ${spec.tool} did not run: ${String(error)}`);
+      }
+      if (this.#stage.ended) return this.#refuse(spec, "withdrawn");
+      if (!passed) {
+        await this.#stage.enter("thinking", {
+          words: this.#stage.own((phrases) => phrases.refusals.second_check),
+          insist: true,
+          always: true,
+        });
+        return this.#refuse(spec, "rejected", "second_check");
+      }
+    }
+    let spent = false;
+    return {
+      granted: true,
+      tool_call_id,
+      spend: () => {
+        if (spent) throw new EarshotError("CON-49", "This approval has already been used.");
+        spent = true;
+        if (bindParams(params) !== bound) {
+          throw new EarshotError("CON-49", "The parameters changed after they were approved.");
+        }
+        return params;
+      },
+    };
+  }
+
+  #refuse(spec: GatedToolSpec<Params>, outcome: RefusalOutcome, reason?: RefusalReason): Passed {
+    const sentences = this.#stage.options.phrases[this.#stage.language]?.refusals;
+    return { granted: false, refusal: refusalOf(outcome, spec.tool, reason, sentences) };
+  }
+
+  #ask(spec: GatedToolSpec<Params>, params: Params, tool_call_id: string): Promise<Asked> {
+    const irreversible = isIrreversible(spec);
+    const { onAccept } = this.#options;
+    const say = (words: Sentence | ((params: Params) => Sentence)): Sentence =>
+      typeof words === "function" ? words(params) : words;
     const action = say(spec.action);
-    const reversibility = irreversible ? "irreversible" : spec.reversibility;
+    const { clean } = this.#stage.options.secrets;
+    const showing: Showing = {
+      labels: (spec.labels ?? {}) as Showing["labels"],
+      display: (spec.display ?? {}) as Showing["display"],
+      secret: secretParams(params, spec.secret ?? [], clean),
+    };
+    const params_hash = hashParams(params, showing.secret);
+    const contextIn = (language: string) => ({
+      tool_call_id,
+      params: showParams(params, showing, language),
+      params_hash,
+    });
+    const words = { action, consequence: say(spec.consequence), summary: action };
+    const { language } = this.#stage.speak(words);
     return this.#asking.ask({
-      ...this.#common(spec.timeout_seconds, spec.wait_for_listener_seconds, irreversible, spec.risk),
+      ...this.#common(spec, irreversible),
+      words,
       fields: {
-        ...sentenceFields("action", action, this.#language),
-        ...sentenceFields("consequence", say(spec.consequence), this.#language),
-        ...summaryFields(action, this.#language).fields,
         default_decision: "reject",
         risk_level: spec.risk ?? (irreversible ? "high" : undefined),
         irreversible,
-        reversibility,
+        reversibility: irreversible ? "irreversible" : spec.reversibility,
         allowed_replies: ["accept", "reject"],
-        extra_context: { tool_call_id, params: showParams(params, (spec.labels ?? {}) as Record<string, string>, spec.secret ?? []), params_hash },
+        extra_context: contextIn(language),
       },
-      next: (settlement) =>
-        settlement.outcome === "accepted" && (settlement.reply as ConfirmationReply).modified_action === undefined ? "calling_tool" : "thinking",
+      localized: Object.fromEntries(
+        shownLanguages(showing, params).map((tag) => [tag, { extra_context: contextIn(tag) }]),
+      ),
+      subject: `The tool ${spec.tool}`,
+      nobody: (phrases) => phrases.settled.nobody_to_ask,
+      verdict: (settlement): Verdict => {
+        const { outcome } = settlement;
+        if (wantsChange(settlement)) {
+          const changed = applyChange(spec, params, settlement.reply.modified_action!);
+          return changed
+            ? { outcome: "withdrawn", words: (phrases) => phrases.settled.changed, state: "thinking" }
+            : REJECTED_CHANGE;
+        }
+        if (outcome !== "accepted")
+          return { outcome, words: (phrases) => phrases.settled[outcome], state: "thinking" };
+        return onAccept
+          ? { outcome, words: (phrases) => phrases.settled.accepted_with_check, state: "deciding" }
+          : { outcome, words: (phrases) => phrases.settled.accepted, state: "calling_tool" };
+      },
     });
   }
 
-  #common(timeout_seconds: number | undefined, wait_for_listener_seconds: number | undefined, irreversible: boolean, risk: string | undefined) {
-    const { questions } = this.#context;
+  #common(
+    spec: Pick<ConfirmSpec, "timeout_seconds" | "wait_for_listener_seconds" | "signal" | "risk">,
+    irreversible: boolean,
+  ) {
+    const { timeout_seconds } = this.#options.times;
+    const grave = irreversible || spec.risk === "high";
     return {
       type: "aaep:agent.awaiting.confirmation" as const,
-      language: this.#language,
-      // What cannot be undone deserves time to think (CNF-22).
-      timeout_seconds: timeout_seconds ?? (irreversible || risk === "high" ? Math.max(questions.timeout_seconds, 300) : questions.timeout_seconds),
-      wait_for_listener_seconds,
-      extensions: questions.extensions,
-      ceiling_seconds: questions.ceiling_seconds,
+      timeout_seconds:
+        spec.timeout_seconds ?? (grave ? Math.max(timeout_seconds, GRAVE_SECONDS) : timeout_seconds),
+      wait_for_listener_seconds: spec.wait_for_listener_seconds,
+      signal: spec.signal,
     };
   }
 }
 
+const REJECTED_CHANGE: Verdict = {
+  outcome: "rejected",
+  words: (phrases) => phrases.settled.cannot_change,
+  state: "thinking",
+};
+
+const wantsChange = (asked: Settlement | Asked): asked is Settlement & { reply: ConfirmationReply } =>
+  asked.outcome === "accepted" &&
+  (asked.reply as ConfirmationReply | undefined)?.modified_action !== undefined;
+
 /** The parameters after a person's change, if every changed one may be changed and keeps its kind. */
-function applyChange(spec: GatedToolSpec<Params>, params: Params, change: Record<string, unknown>): Params | undefined {
+function applyChange(
+  spec: GatedToolSpec<Params>,
+  params: Params,
+  change: Record<string, unknown>,
+): Params | undefined {
   const modifiable: readonly string[] = spec.modifiable ?? [];
-  for (const [name, value] of Object.entries(change)) {
-    if (!modifiable.includes(name) || !Object.hasOwn(params, name) || typeof value !== typeof params[name]) return undefined;
-  }
-  return Object.keys(change).length === 0 ? undefined : freezeParams({ ...params, ...change });
+  const entries = Object.entries(change);
+  const allowed = entries.every(
+    ([name, value]) =>
+      modifiable.includes(name) && Object.hasOwn(params, name) && kindOf(value) === kindOf(params[name]),
+  );
+  return allowed && entries.length > 0 ? freezeParams({ ...params, ...change }) : undefined;
 }
 
+const kindOf = (value: unknown): string =>
+  value === null ? "null" : Array.isArray(value) ? "array" : typeof value;

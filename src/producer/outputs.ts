@@ -1,27 +1,35 @@
 /** What the agent says: streamed text, one output at a time unless the author opens more. */
 import { codePoints } from "../protocol/formats.ts";
 import type { Ids } from "../protocol/ids.ts";
-import type { CoreEventType } from "../protocol/types.ts";
 import { heldFrom, type SecretCatcher } from "./secrets.ts";
 import type { SayOptions } from "./specs.ts";
 
-type Emit = (type: CoreEventType, fields: Record<string, unknown>, language?: string) => Promise<void>;
+/** Sends one chunk, in a language. */
+export type Send = (fields: Record<string, unknown>, language: string) => Promise<void>;
 
 export class Output {
   readonly output_id: string;
   readonly content_type: string | undefined;
   readonly #language: string;
-  readonly #emit: Emit;
+  readonly #send: Send;
   readonly #secrets: SecretCatcher;
   #held = "";
+  #heldIn: string;
+  #last = "";
   #position = 0;
   #open = true;
 
-  constructor(output_id: string, { content_type, language }: SayOptions & { language: string }, emit: Emit, secrets: SecretCatcher) {
+  constructor(
+    output_id: string,
+    { content_type, language }: SayOptions & { language: string },
+    send: Send,
+    secrets: SecretCatcher,
+  ) {
     this.output_id = output_id;
     this.content_type = content_type;
     this.#language = language;
-    this.#emit = emit;
+    this.#heldIn = language;
+    this.#send = send;
     this.#secrets = secrets;
   }
 
@@ -30,35 +38,39 @@ export class Output {
   }
 
   say(text: string, language = this.#language): Promise<void> {
+    if (language !== this.#heldIn) void this.release();
+    this.#heldIn = language;
     const all = this.#held + text;
-    const ready = heldFrom(all);
+    const ready = heldFrom(all, this.#last);
     this.#held = all.slice(ready);
-    return this.#send(all.slice(0, ready), false, language);
+    return this.#chunk(all.slice(0, ready), false);
   }
 
   /** The rest goes out and the output ends: exactly one chunk says so (SEQ-20). */
   end(): Promise<void> {
     if (!this.#open) return Promise.resolve();
-    this.#open = false;
     const rest = this.#held;
     this.#held = "";
-    return this.#send(rest, true, this.#language);
+    const sent = this.#chunk(rest, true);
+    this.#open = false;
+    return sent;
   }
 
   /** Something comes after this text: what was held back goes first. */
   release(): Promise<void> {
     const rest = this.#held;
     this.#held = "";
-    return this.#send(rest, false, this.#language);
+    return this.#chunk(rest, false);
   }
 
-  #send(text: string, complete: boolean, language: string): Promise<void> {
+  #chunk(text: string, complete: boolean): Promise<void> {
     if (text === "" && !complete) return Promise.resolve();
+    const language = this.#heldIn;
     const chunk = this.#secrets.clean(text);
     const position = this.#position;
     this.#position += codePoints(chunk);
-    return this.#emit(
-      "aaep:agent.output.streaming",
+    this.#last = text.slice(-1) || this.#last;
+    return this.#send(
       {
         chunk,
         position,
@@ -79,8 +91,9 @@ export class Outputs {
   readonly #make: (options: SayOptions) => Output;
   #current: Output | undefined;
 
-  constructor(ids: Ids, language: string, emit: Emit, secrets: SecretCatcher) {
-    this.#make = (options) => new Output(ids("out"), { language, ...options }, emit, secrets);
+  constructor(ids: Ids, language: string, send: Send, secrets: SecretCatcher) {
+    this.#make = (options) =>
+      new Output(ids("out"), { ...options, language: options.language ?? language }, send, secrets);
   }
 
   open(options: SayOptions = {}): Output {
@@ -97,8 +110,12 @@ export class Outputs {
     return this.#current!;
   }
 
+  /** What comes next must not overtake the text before it. */
   release(): void {
-    for (const output of this.#all) if (output.open) void output.release();
+    for (const output of this.#all) {
+      if (output.open) void output.release();
+      else this.#all.delete(output);
+    }
   }
 
   /** Open outputs are closed before a terminal event (CON-46). */

@@ -1,12 +1,23 @@
 /** Consent is to parameters: what was shown is what runs, frozen and bound by a hash (CON-49, A06). */
+import { EarshotError } from "../protocol/errors.ts";
+import { sha256Hex } from "./sha256.ts";
+import { inLanguage, type Sentence } from "./words.ts";
+
+export type Params = Readonly<Record<string, unknown>>;
+
+/** How parameters are shown: a label and, where the value itself says little, a value as one would say it. */
+export interface Showing {
+  readonly labels: Readonly<Record<string, Sentence | undefined>>;
+  readonly display: Readonly<Record<string, ((value: never) => Sentence) | undefined>>;
+  readonly secret: readonly string[];
+}
+
 export interface ShownParam {
   readonly name: string;
   readonly label: string;
   readonly value: unknown;
   readonly masked?: true;
 }
-
-export type Params = Readonly<Record<string, unknown>>;
 
 function freeze<T>(value: T): T {
   if (typeof value === "object" && value !== null && !Object.isFrozen(value)) {
@@ -18,10 +29,30 @@ function freeze<T>(value: T): T {
 
 /** A copy nobody can change: plain JSON, so that it reads the same for person, hash and tool. */
 export function freezeParams<P extends Params>(params: P): P {
-  return freeze(JSON.parse(JSON.stringify(params)));
+  const copy = JSON.parse(JSON.stringify(params));
+  const lost = difference(params, copy, "params");
+  if (lost) {
+    throw new EarshotError("CON-49", `${lost} cannot be shown and bound as it is; pass plain JSON values.`);
+  }
+  return freeze(copy);
 }
 
-function canonical(value: unknown): string {
+/** Where a value is not what JSON makes of it: a date, a function, NaN, an object with a class. */
+function difference(given: unknown, copy: unknown, path: string): string | undefined {
+  if (typeof given !== "object" || given === null)
+    return Object.is(given, copy) || given === copy ? undefined : path;
+  const proto: unknown = Object.getPrototypeOf(given);
+  const plain = Array.isArray(given) || proto === null || Object.getPrototypeOf(proto) === null;
+  if (!plain || typeof copy !== "object" || copy === null) return path;
+  for (const [key, value] of Object.entries(given)) {
+    if (value === undefined && !Array.isArray(given)) continue;
+    const found = difference(value, (copy as Record<string, unknown>)[key], `${path}.${key}`);
+    if (found) return found;
+  }
+  return undefined;
+}
+
+export function canonical(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonical).join()}]`;
   if (typeof value !== "object" || value === null) return JSON.stringify(value);
   const fields = value as Record<string, unknown>;
@@ -31,21 +62,88 @@ function canonical(value: unknown): string {
     .join()}}`;
 }
 
-export async function hashParams(params: Params): Promise<string> {
-  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(canonical(params)));
-  return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join("");
+/** What the run is bound to. It never leaves: a hash of a four-digit secret is the secret. */
+export const bindParams = (params: Params): string => sha256Hex(canonical(params));
+
+/** What listeners get: the same, but for secrets, of which it says only that they are there. */
+export function hashParams(params: Params, secret: readonly string[]): string {
+  const open = Object.entries(params).map(([name, value]) => [
+    name,
+    secret.includes(name) ? { masked: true } : value,
+  ]);
+  return sha256Hex(canonical(Object.fromEntries(open)));
+}
+
+/** Names that are secrets whether the author says so or not. */
+const SECRET_NAME =
+  /(?:^|[_-])(?:pass(?:word|wd|phrase)?|secret|api_?key|private_?key|token|pin|cvv|cvc)(?:$|[_-])/;
+
+export function secretParams(
+  params: Params,
+  given: readonly string[],
+  clean: (text: string) => string,
+): string[] {
+  return Object.entries(params).flatMap(([name, value]) => {
+    const snake = name.replace(/([a-z0-9])([A-Z])/g, "$1_$2").toLowerCase();
+    const text = JSON.stringify(value);
+    return given.includes(name) || SECRET_NAME.test(snake) || clean(text) !== text ? [name] : [];
+  });
 }
 
 /** "amount_in_cents" is shown as "Amount in cents" unless the author gave a label. */
 const labelOf = (name: string): string => {
-  const words = name.replace(/([a-z0-9])([A-Z])/g, "$1 $2").replaceAll(/[_-]+/g, " ").toLowerCase().trim();
+  const words = name
+    .replace(/([a-z0-9])([A-Z])/g, "$1 $2")
+    .replaceAll(/[_-]+/g, " ")
+    .toLowerCase()
+    .trim();
   return words.charAt(0).toUpperCase() + words.slice(1);
 };
 
-export function showParams(params: Params, labels: Readonly<Record<string, string>>, secret: readonly string[]): ShownParam[] {
-  return Object.entries(params).map(([name, value]) => ({
-    name,
-    label: labels[name] ?? labelOf(name),
-    ...(secret.includes(name) ? { value: "hidden", masked: true as const } : { value }),
-  }));
+/** A value longer than this is shown by its beginning, and by how much more there is. */
+const MOST_SHOWN = 2_000;
+
+/** In the order they were declared, in one language. */
+export function showParams(
+  params: Params,
+  { labels, display, secret }: Showing,
+  language: string,
+): ShownParam[] {
+  return Object.entries(params).map(([name, value]) => {
+    const label = inLanguage(labels[name] ?? labelOf(name), language);
+    if (secret.includes(name)) return { name, label, value: "hidden", masked: true as const };
+    const said = display[name]?.(value as never);
+    return { name, label, value: said === undefined ? shown(value) : inLanguage(said, language) };
+  });
+}
+
+function shown(value: unknown): unknown {
+  if (typeof value === "string") return shorten(value);
+  if (typeof value !== "object" || value === null) return value;
+  const text = JSON.stringify(value);
+  return depth(value) > 3 || text.length > MOST_SHOWN ? shorten(text) : value;
+}
+
+const depth = (value: unknown): number =>
+  typeof value === "object" && value !== null ? 1 + Math.max(0, ...Object.values(value).map(depth)) : 0;
+
+function shorten(text: string): string {
+  if (text.length <= MOST_SHOWN) return text;
+  let cut = "";
+  for (const { segment } of new Intl.Segmenter("und").segment(text)) {
+    if (cut.length + segment.length > MOST_SHOWN) break;
+    cut += segment;
+  }
+  return `${cut}… and ${text.length - cut.length} more characters`;
+}
+
+/** Every language that labels and display values come in. */
+export function shownLanguages({ labels, display }: Showing, params: Params): string[] {
+  const words = [
+    ...Object.values(labels),
+    ...Object.entries(display).map(([name, say]) =>
+      name in params ? say?.(params[name] as never) : undefined,
+    ),
+  ];
+  return [...new Set(words.flatMap((one) => (typeof one === "object" ? Object.keys(one) : [])))];
 }

@@ -10,15 +10,19 @@ import { type Lifecycle, startLifecycle, stepLifecycle } from "../protocol/lifec
 import { parseValue } from "../protocol/parse.ts";
 import type { CoreEvent } from "../protocol/types.ts";
 
-export interface Relay {
-  /** Rejects, naming the requirement, what would not be a legal next event of its session. */
-  (event: Record<string, unknown>, options?: { audience?: readonly string[] }): Promise<void>;
-}
+/** Rejects, naming the requirement, what would not be a legal next event of its session. */
+export type Relay = (
+  event: Record<string, unknown>,
+  options?: { audience?: readonly string[] },
+) => Promise<void>;
 
 interface Relayed {
   readonly session_id: string;
   life: Lifecycle;
 }
+
+/** Sessions relayed at the same time; beyond it the one that was silent longest is forgotten. */
+const MOST_SESSIONS = 4_096;
 
 export function createRelay(hub: Hub, ids: Ids): Relay {
   const sessions = new Map<string, Relayed>();
@@ -29,17 +33,22 @@ export function createRelay(hub: Hub, ids: Ids): Relay {
       throw new EarshotError("EVT-13", `This cannot be relayed: ${why}`);
     }
     const event = parsed.message;
-    let session = sessions.get(event.session_id);
-    if (!session) {
-      session = { session_id: ids("sess"), life: startLifecycle({ event_ids: "trusted", replies: "unseen", state_chain: "sampled" }) };
-      sessions.set(event.session_id, session);
-    }
+    const session = sessions.get(event.session_id) ?? {
+      session_id: ids("sess"),
+      life: startLifecycle({ event_ids: "trusted", replies: "unseen", state_chain: "sampled" }),
+    };
     const { state, violations } = stepLifecycle(session.life, event as CoreEvent);
     const [violation] = violations;
     if (violation) throw new EarshotError(violation.id, violation.message);
     session.life = state;
-    if (state.phase === "ended") sessions.delete(event.session_id);
-    const { event_id: _, sequence_number: __, ...rest } = event as unknown as Record<string, unknown>;
+    sessions.delete(event.session_id);
+    if (state.phase !== "ended") sessions.set(event.session_id, session);
+    if (sessions.size > MOST_SESSIONS) sessions.delete(sessions.keys().next().value!);
+    const {
+      event_id: _,
+      sequence_number: __,
+      ...rest
+    } = asHeardHere(event as unknown as Record<string, unknown>);
     await hub.append(
       {
         ...rest,
@@ -49,5 +58,28 @@ export function createRelay(hub: Hub, ids: Ids): Relay {
       },
       options,
     );
+  };
+}
+
+/** A question that was put elsewhere cannot be answered here: what is asked is told, the token is not. */
+function asHeardHere(event: Record<string, unknown>): Record<string, unknown> {
+  if (typeof event["reply_token"] !== "string") return event;
+  const kept = [
+    "@context",
+    "aaep_version",
+    "session_id",
+    "timestamp",
+    "producer",
+    "localization_hints",
+    "extensions",
+  ];
+  const words = Object.entries(event).filter(([key]) => kept.includes(key) || key.startsWith("summary_"));
+  return {
+    summary_normal: event["action"] ?? event["question"],
+    ...Object.fromEntries(words),
+    type: "aaep:agent.state.changed",
+    urgency: "normal",
+    from_state: "awaiting_input",
+    to_state: "awaiting_input",
   };
 }

@@ -4,18 +4,64 @@ export interface SecretCatcher {
   clean(text: string): string;
 }
 
+/** How a secret begins, and what may follow; `least` of it makes it one. `words` begin at a word's start, in any case. */
+const KEYS: readonly [start: string, rest: string, least: number][] = [
+  ["sk-", "[A-Za-z0-9_-]", 16],
+  ["ghp_", "[A-Za-z0-9]", 20],
+  ["gho_", "[A-Za-z0-9]", 20],
+  ["ghu_", "[A-Za-z0-9]", 20],
+  ["ghs_", "[A-Za-z0-9]", 20],
+  ["ghr_", "[A-Za-z0-9]", 20],
+  ["github_pat_", "[A-Za-z0-9_]", 20],
+  ["glpat-", "[A-Za-z0-9_-]", 16],
+  ["xoxa-", "[A-Za-z0-9-]", 10],
+  ["xoxb-", "[A-Za-z0-9-]", 10],
+  ["xoxp-", "[A-Za-z0-9-]", 10],
+  ["xoxr-", "[A-Za-z0-9-]", 10],
+  ["xoxs-", "[A-Za-z0-9-]", 10],
+  ["AKIA", "[A-Z0-9]", 16],
+  ["ASIA", "[A-Z0-9]", 16],
+  ["AIza", "[A-Za-z0-9_-]", 30],
+];
+const NAMES = [
+  "password",
+  "passwd",
+  "api_key",
+  "api-key",
+  "apikey",
+  "secret",
+  "access_token",
+  "access-token",
+];
+const VALUE = `[^\\s"',;]`;
+const JWT = "[A-Za-z0-9_-]";
+const BEGIN = "-----BEGIN ";
+
 const SHAPES: readonly RegExp[] = [
-  /\bsk-(?:[A-Za-z0-9]+-)*[A-Za-z0-9_-]{16,}/g,
-  /\bgh[pousr]_[A-Za-z0-9]{20,}/g,
-  /\bgithub_pat_[A-Za-z0-9_]{20,}/g,
-  /\bglpat-[A-Za-z0-9_-]{16,}/g,
-  /\bxox[abprs]-[A-Za-z0-9-]{10,}/g,
-  /\b(?:AKIA|ASIA)[A-Z0-9]{16}\b/g,
-  /\bAIza[A-Za-z0-9_-]{30,}/g,
-  /\bey[JK][A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}/g,
-  /-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]{0,8192}?(?:-----END [A-Z ]*PRIVATE KEY-----|$)/g,
-  /\b[Bb]earer\s+[A-Za-z0-9._~+/-]{16,}=*/g,
-  /\b(?:password|passwd|api[_-]?key|secret|access[_-]?token)\s*[:=]\s*["']?[^\s"',;]{4,}/gi,
+  ...KEYS.map(([start, rest, least]) => new RegExp(`\\b${start}${rest}{${least},}`, "g")),
+  new RegExp(`\\bey[JK]${JWT}{8,}\\.${JWT}{8,}\\.${JWT}{8,}`, "g"),
+  new RegExp(`${BEGIN}[A-Z ]*PRIVATE KEY-----[\\s\\S]{0,8192}?(?:-----END [A-Z ]*PRIVATE KEY-----|$)`, "g"),
+  /\bbearer\s+[A-Za-z0-9._~+/-]{16,}=*/gi,
+  new RegExp(`\\b(?:${NAMES.join("|")})["']?\\s*[:=]\\s*["']?${VALUE}{4,}`, "gi"),
+];
+
+const prefixes = (start: string): string[] => Array.from(start, (_, i) => start.slice(0, i + 1)).reverse();
+
+/** Ends that might become one of the shapes, or go on being one. */
+const BEGINNINGS: readonly RegExp[] = [
+  new RegExp(
+    `\\b(?:${KEYS.flatMap(([start, rest]) => [`${start}${rest}*`, ...prefixes(start)]).join("|")})$`,
+  ),
+  new RegExp(`\\b(?:ey[JK]${JWT}*(?:\\.${JWT}*){0,2}|ey|e)$`),
+  new RegExp(
+    `${BEGIN}(?:[A-Z ]*-{0,5}|[A-Z ]*PRIVATE KEY-----(?:(?!-----END [A-Z ]*PRIVATE KEY-----)[\\s\\S])*)$`,
+  ),
+  new RegExp(`(?<![A-Z-])(?:${prefixes(BEGIN).join("|")})$`),
+  new RegExp(`\\b(?:bearer\\s*|bearer\\s+[A-Za-z0-9._~+/-]+=*|${prefixes("bearer").join("|")})$`, "i"),
+  new RegExp(
+    `\\b(?:(?:${NAMES.join("|")})["']?\\s*(?:[:=]\\s*["']?${VALUE}*)?|${NAMES.flatMap(prefixes).join("|")})$`,
+    "i",
+  ),
 ];
 
 export const REMOVED = "[secret removed]";
@@ -31,13 +77,20 @@ export function createSecretCatcher(hook?: (text: string) => string): SecretCatc
   };
 }
 
-/** Starts of secrets; a streamed word that begins like one is held until it ends. */
-const STARTS = ["sk-", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "xox", "AKIA", "ASIA", "AIza", "eyJ", "eyK", "-----BEGIN"];
+/** The most text that is held back: longer than any secret, short enough not to matter. */
+const MOST_HELD = 12_288;
 
-/** How much of streamed text may go on: a secret may arrive in pieces, so its word waits for its end. */
-export function heldFrom(text: string): number {
-  const word = /\S*$/.exec(text.slice(-4096))![0];
-  if (word === "") return text.length;
-  const suspicious = STARTS.some((start) => (word.length < start.length ? start.startsWith(word) && word.length > 1 : word.includes(start)));
-  return suspicious ? text.length - word.length : text.length;
+/**
+ * How much of streamed text may go on: a secret may arrive in pieces, so what looks like the start of one waits until
+ * it is known to be none, or whole. `before` is the character that went out last, for a word that began there.
+ */
+export function heldFrom(text: string, before = ""): number {
+  const from = Math.max(0, text.length - MOST_HELD);
+  const tail = before + text.slice(from);
+  let held = tail.length;
+  for (const beginning of BEGINNINGS) {
+    const match = beginning.exec(tail);
+    if (match && match.index < held) held = match.index;
+  }
+  return from + Math.max(0, held - before.length);
 }

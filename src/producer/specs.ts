@@ -29,8 +29,10 @@ interface ToolBase {
   readonly expected_duration_ms?: number;
   /** The tool's own time, counted from when it starts; a person's thinking never burns it. */
   readonly timeout_ms?: number;
-  /** Words for the outcome; "Done." or the error by default. */
+  /** Said when it worked; "Done." by default. */
   readonly done?: Summary;
+  /** Said when it did not. The error itself is yours alone: it is not written for the person. */
+  readonly failed?: Sentence;
 }
 
 /** A tool that harms nobody if it runs by mistake: it runs at once. */
@@ -50,17 +52,23 @@ export interface GatedToolSpec<P extends Params> extends ToolBase {
   /** What will be done; best as a function of the parameters, so that words and act cannot drift apart. */
   readonly action: Sentence | ((params: P) => Sentence);
   readonly consequence: Sentence | ((params: P) => Sentence);
-  readonly labels?: Partial<Record<keyof P & string, string>>;
-  /** Parameters that are bound but not shown. */
+  /** What each parameter is called; its name, made readable, by default. */
+  readonly labels?: Partial<Record<keyof P & string, Sentence>>;
+  /** How a value is said where it does not speak for itself: "500 dollars" for 50000. */
+  readonly display?: { readonly [Name in keyof P & string]?: (value: P[Name]) => Sentence };
+  /** Parameters that are bound but not shown. Passwords, keys and the like are hidden without being named here. */
   readonly secret?: readonly (keyof P & string)[];
   /** Parameters a person may change; any change is shown and asked again (CON-73). */
   readonly modifiable?: readonly (keyof P & string)[];
   readonly timeout_seconds?: number;
   /** With nobody to ask, wait this long for somebody before giving up. */
   readonly wait_for_listener_seconds?: number;
+  /** Aborting takes the question back. */
+  readonly signal?: AbortSignal;
 }
 
 export interface ToolContext {
+  /** Aborted when the session ends or the tool's time is up. */
   readonly signal: AbortSignal;
   readonly tool_call_id: string;
 }
@@ -77,6 +85,8 @@ interface ConfirmBase {
   readonly summary?: Summary;
   readonly timeout_seconds?: number;
   readonly wait_for_listener_seconds?: number;
+  /** Aborting takes the question back. */
+  readonly signal?: AbortSignal;
   readonly extra_context?: Readonly<Record<string, unknown>>;
 }
 /** Silence means no. */
@@ -102,16 +112,23 @@ export interface ClarifySpec {
   readonly summary?: Summary;
   /** Kinds of answer you can use; free text by default. */
   readonly kinds?: readonly [ResponseKind, ...ResponseKind[]];
-  readonly choices?: readonly { readonly value: string; readonly label: string }[];
+  readonly choices?: readonly { readonly value: string; readonly label: Sentence }[];
   /** What you assume without an answer. */
   readonly default?: string | boolean | number;
   readonly timeout_seconds?: number;
   readonly wait_for_listener_seconds?: number;
+  /** Aborting takes the question back. */
+  readonly signal?: AbortSignal;
 }
 
 export type ClarifyOutcome =
   | { readonly answered: true; readonly response: string | boolean | number; readonly kind: ResponseKind }
-  | { readonly answered: false; readonly outcome: RefusalOutcome; readonly assumed: string | boolean | number | undefined; readonly summary: string };
+  | {
+      readonly answered: false;
+      readonly outcome: RefusalOutcome;
+      readonly assumed: string | boolean | number | undefined;
+      readonly summary: string;
+    };
 
 export interface HandoffSpec {
   readonly reason: Sentence;
@@ -141,7 +158,7 @@ export interface ProgressSpec {
   readonly percent?: number;
   readonly step?: number;
   readonly total_steps?: number;
-  readonly description?: string;
+  readonly description?: Sentence;
   readonly summary?: Summary;
   readonly eta_ms?: number;
 }

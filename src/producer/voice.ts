@@ -1,14 +1,15 @@
-/** Building events: the envelope every event of a session shares, words cleaned of secrets, times that never run backwards. */
+/** Building events: the envelope every event of a session shares, words made safe to read out, times that never run backwards. */
 import type { Clock } from "../protocol/clock.ts";
 import { EXTENSION_URI } from "../protocol/extension.ts";
-import { localizationHints } from "../protocol/language.ts";
+import { codePoints } from "../protocol/formats.ts";
+import { localizationHints, VARIANT_BASES } from "../protocol/language.ts";
+import { EMIT_LIMITS, fitsBytes, utf8Length } from "../protocol/limits.ts";
 import { AAEP_VERSION, CORE_CONTEXT, type CoreEventType, type ProducerIdentity } from "../protocol/types.ts";
 import type { SecretCatcher } from "./secrets.ts";
 
 export interface VoiceOptions {
   readonly session_id: string;
   readonly producer: ProducerIdentity;
-  readonly language: string;
   readonly clock: Clock;
   readonly secrets: SecretCatcher;
   readonly correlation_id: string | undefined;
@@ -22,18 +23,55 @@ const URGENCY: Partial<Record<CoreEventType, string>> = {
   "aaep:agent.progress.updated": "background",
 };
 
-/** Text that people hear or read; secrets are taken out of it. Ids, tokens and codes stay as they are. */
-const SPOKEN = /^(?:summary_|action|consequence|question|context|reason(?:_|$)|description|args_summary|request_text|error_message|remediation_hint|output_summary|partial_result)/;
+/** Text that people hear or read. Ids, tokens and codes stay as they are. */
+const SPOKEN = new RegExp(`^(?:${VARIANT_BASES.join("|")}|args_summary|request_text)(?:_|$)`);
+const SHORT = /^(?:summary_terse|description|context|error_message|remediation_hint)(?:_|$)/;
+const MOST = 16_384;
+const MOST_SHORT = 4_096;
 
-export function createVoice(options: VoiceOptions) {
-  const { session_id, producer, clock, secrets, correlation_id } = options;
+/** Control characters say nothing, and overrides make text look like other text (CON-67). Isolates and marks stay. */
+const UNSPEAKABLE = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u202d\u202e]/g;
+const LONE_SURROGATE = /\p{Surrogate}/gu;
+
+const graphemes = new Intl.Segmenter("und", { granularity: "grapheme" });
+
+/** Cut between grapheme clusters so that it fits, with a sign that it was cut (CON-41). */
+export function cutToFit(text: string, most = MOST): string {
+  if (text.length <= most && fitsBytes(text, EMIT_LIMITS.string_bytes)) return text;
+  if (codePoints(text) <= most && fitsBytes(text, EMIT_LIMITS.string_bytes)) return text;
+  let cut = "";
+  let points = 1;
+  let bytes = 3;
+  for (const { segment } of graphemes.segment(text.slice(0, 2 * most))) {
+    points += codePoints(segment);
+    bytes += utf8Length(segment);
+    if (points > most || bytes > EMIT_LIMITS.string_bytes) break;
+    cut += segment;
+  }
+  return `${cut}…`;
+}
+
+export function createSpeakable(secrets: SecretCatcher) {
+  return (text: string, most?: number): string =>
+    cutToFit(
+      secrets.clean(text.normalize("NFC").replace(LONE_SURROGATE, "\ufffd").replace(UNSPEAKABLE, "")),
+      most,
+    );
+}
+
+export function createVoice({ session_id, producer, clock, secrets, correlation_id }: VoiceOptions) {
+  const speakable = createSpeakable(secrets);
   let last = "";
   const timestamp = (): string => {
     const now = clock.timestamp();
     if (now > last) last = now;
     return last;
   };
-  return (type: CoreEventType, fields: Record<string, unknown>, language = options.language): Record<string, unknown> => {
+  return (
+    type: CoreEventType,
+    fields: Record<string, unknown>,
+    language: string,
+  ): Record<string, unknown> => {
     const event: Record<string, unknown> = {
       "@context": fields["extensions"] ? [CORE_CONTEXT, EXTENSION_URI] : CORE_CONTEXT,
       aaep_version: AAEP_VERSION,
@@ -47,7 +85,8 @@ export function createVoice(options: VoiceOptions) {
     };
     for (const [key, value] of Object.entries(fields)) {
       if (value === undefined) continue;
-      event[key] = typeof value === "string" && SPOKEN.test(key) ? secrets.clean(value) : value;
+      const isText = typeof value === "string" && SPOKEN.test(key);
+      event[key] = isText ? speakable(value, SHORT.test(key) ? MOST_SHORT : MOST) : value;
     }
     return event;
   };

@@ -200,9 +200,10 @@ export function explain(node: ObjectNode, message: Record<string, unknown>, tole
       const mended = report(pointer(path, key), "required", text, node.tolerate[`required:${key}`]);
       if (mended && key === "urgency") value["urgency"] = "critical";
     }
-    const keys = Object.keys(value).filter((key) => value[key] !== undefined);
-    if (keys.length < node.min) report(path, "min_properties", `${path.slice(1)} must not be empty.`);
-    for (const key of keys) walkField(node, value, key, pointer(path, key));
+    const present = () => Object.keys(value).filter((key) => value[key] !== undefined);
+    for (const key of present()) walkField(node, value, key, pointer(path, key));
+    // What is unknown goes first, then the rest is held to the schema (CON-38).
+    if (present().length < node.min) report(path, "min_properties", `${path.slice(1)} must not be empty.`);
     for (const rule of node.rules) {
       if (!applies(rule, value) || keeps(rule, value)) continue;
       const [key, text] = explainRule(rule, value);

@@ -44,16 +44,27 @@ export interface Deadline {
   readonly ceiling_seconds: number;
 }
 
-export function negotiateExtension(requested: Record<string, unknown>): Record<string, unknown> {
+/** What we honor of `capabilities.earshot`; the operator's ceiling is said up front (WCAG 2.2.1). */
+export function negotiateExtension(
+  requested: Record<string, unknown>,
+  ceiling_seconds = 86_400,
+): Record<string, unknown> {
   const minimum = requested["minimum_timeout_seconds"];
   return {
     ...(requested["resume"] === true ? { resume: true } : {}),
     ...(requested["view_prompts"] === true ? { view_prompts: true } : {}),
     ...(Number.isInteger(minimum) && (minimum as number) >= 1
-      ? { minimum_timeout_seconds: Math.min(minimum as number, 86_400) }
+      ? { minimum_timeout_seconds: Math.min(minimum as number, ceiling_seconds), ceiling_seconds }
       : {}),
   };
 }
+
+/** Our extension as an agent offers it. */
+export const extensionOffer = (ceiling_seconds?: number) => ({
+  uri: EXTENSION_URI,
+  prefix: EXTENSION_PREFIX,
+  negotiate: (requested: Record<string, unknown>) => negotiateExtension(requested, ceiling_seconds),
+});
 
 export function resumeRequest(
   extensions: Record<string, Record<string, unknown>> | undefined,

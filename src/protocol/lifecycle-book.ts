@@ -73,7 +73,7 @@ export interface Lifecycle {
 }
 
 /** What the options come to. */
-export interface Rules {
+interface Rules {
   readonly states: boolean;
   readonly replies: boolean;
   readonly ids: boolean;

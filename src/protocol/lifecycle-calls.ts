@@ -23,7 +23,7 @@ export const AWAITING_INPUT = "awaiting_input";
 export const CONFIRMATION = "aaep:agent.awaiting.confirmation";
 export const CLARIFICATION = "aaep:agent.awaiting.clarification";
 
-export type Question = AwaitingConfirmation | AwaitingClarification;
+type Question = AwaitingConfirmation | AwaitingClarification;
 
 export const isQuestion = (event: AgentEvent): event is Question =>
   event.type === CONFIRMATION || event.type === CLARIFICATION;

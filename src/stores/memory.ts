@@ -1,6 +1,5 @@
 /** The log in memory: the library's default, and the reference the store contract is written against. */
-import type { LogEntry } from "../delivery/entry.ts";
-import type { LogStore } from "../hub/store.ts";
+import type { LogEntry, LogStore } from "../hub/store.ts";
 import { type RandomBytes, systemRandom } from "../protocol/ids.ts";
 
 const DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
@@ -11,7 +10,10 @@ export interface MemoryStoreOptions {
   readonly most?: number;
 }
 
-export function createMemoryStore({ random = systemRandom, most = 100_000 }: MemoryStoreOptions = {}): LogStore {
+export function createMemoryStore({
+  random = systemRandom,
+  most = 100_000,
+}: MemoryStoreOptions = {}): LogStore {
   const entries: LogEntry[] = [];
   const bytes = random(10);
   const epoch = Array.from(bytes.subarray(0, 6), (byte) => DIGITS[byte % 62]).join("");

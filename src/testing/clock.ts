@@ -49,7 +49,8 @@ export function createFakeClock(start = "2026-01-01T00:00:00.000Z"): FakeClock {
 }
 
 const setImmediateOrTimeout = (callback: (value: unknown) => void): void => {
-  const immediate = (globalThis as { setImmediate?: (callback: (value: unknown) => void) => void }).setImmediate;
+  const immediate = (globalThis as { setImmediate?: (callback: (value: unknown) => void) => void })
+    .setImmediate;
   if (immediate) immediate(callback);
   else setTimeout(callback, 0);
 };

@@ -1,25 +1,35 @@
 /** A listener that follows a script: for people who test their own agents, above all their gates. */
 import type { Producer } from "../producer/producer.ts";
+import { EXTENSION_URI } from "../protocol/extension.ts";
 import type {
   AwaitingClarification,
   AwaitingConfirmation,
   Capabilities,
   CoreEvent,
   OtherMessage,
+  StateChanged,
   SubscriptionAccepted,
 } from "../protocol/types.ts";
+import { spokenBy } from "./spoken.ts";
 
 type Hub = Producer["hub"];
 type Principal = Parameters<Hub["subscribe"]>[1];
 type Subscription = NonNullable<ReturnType<Hub["subscribe"]>["subscription"]>;
+type Peer = Parameters<Hub["connect"]>[1];
+export type AnyQuestion = AwaitingConfirmation | AwaitingClarification;
 
 const LOCAL: Principal = { id: "local", role: "reply", audiences: "all" };
 
 export interface ListenerOptions {
   readonly capabilities?: Capabilities;
+  /** Whom the transport would have authenticated; one local user by default. */
   readonly principal?: Principal;
   readonly subscriber_id?: string;
   readonly transport?: string;
+  /** False: a listener that knows AAEP 1.0 and nothing of our extension. */
+  readonly extension?: boolean;
+  /** False: the subscription is accepted, its stream not opened; call `connect` yourself. */
+  readonly connect?: boolean;
   /** Answers every yes/no question the moment it is heard; without it, you answer yourself. */
   readonly confirm?: (question: AwaitingConfirmation) => "accept" | "reject" | undefined;
   readonly clarify?: (question: AwaitingClarification) => string | boolean | number | undefined;
@@ -33,10 +43,12 @@ export class TestListener {
   readonly subscription: Subscription;
   /** Why the line was closed, once it was. */
   closed: string | undefined;
+  /** The last event that is a place to go on from. */
+  lastEventId: string | undefined;
   readonly #hub: Hub;
   readonly #options: ListenerOptions;
   readonly #principal: Principal;
-  #peer: Parameters<Hub["connect"]>[1] | undefined;
+  #peer: Peer | undefined;
 
   constructor(producer: Producer, options: ListenerOptions = {}) {
     this.#hub = producer.hub;
@@ -47,15 +59,23 @@ export class TestListener {
         type: "subscription.request",
         aaep_version: "1.0.0",
         subscriber_id: options.subscriber_id ?? "test-listener",
-        capabilities: { supports_confirmation_reply: true, supports_clarification_reply: true, supported_conformance_levels: [1, 2, 3], ...options.capabilities },
+        capabilities: {
+          supports_confirmation_reply: true,
+          supports_clarification_reply: true,
+          supported_conformance_levels: [1, 2, 3],
+          ...(options.extension === false ? {} : { supported_extensions: [EXTENSION_URI] }),
+          ...options.capabilities,
+        },
       },
       this.#principal,
       options.transport ?? "memory",
     );
-    if (!subscribed.subscription) throw new Error(`The producer rejected the listener: ${subscribed.answer.reason_message}`);
+    if (!subscribed.subscription) {
+      throw new Error(`The producer rejected the listener: ${subscribed.answer.reason_message}`);
+    }
     this.accepted = subscribed.answer;
     this.subscription = subscribed.subscription;
-    this.connect();
+    if (options.connect !== false) this.connect();
   }
 
   get id(): string {
@@ -65,9 +85,11 @@ export class TestListener {
   /** Connects, or connects again after the given event. */
   connect(lastEventId?: string): void {
     this.closed = undefined;
-    const peer: Parameters<Hub["connect"]>[1] = {
-      send: ({ json }) => {
-        if (peer === this.#peer) this.#hear(JSON.parse(json));
+    const peer: Peer = {
+      send: ({ json, event_id, cursor }) => {
+        if (peer !== this.#peer) return undefined;
+        if (cursor) this.lastEventId = event_id;
+        this.#hear(JSON.parse(json));
         return undefined;
       },
       tell: (message) => void this.messages.push(message),
@@ -90,23 +112,29 @@ export class TestListener {
     this.send({ type: "subscription.close", subscription_id: this.id, reason_code: "subscriber_shutdown" });
   }
 
+  renegotiate(capabilities: Capabilities): ReturnType<Hub["handle"]> {
+    return this.send({ type: "subscription.renegotiate", subscription_id: this.id, capabilities });
+  }
+
   /** Sends anything a listener may send; says whether it was taken, or what was answered. */
   send(message: Parameters<Hub["handle"]>[0], principal = this.#principal): ReturnType<Hub["handle"]> {
     return this.#hub.handle(message, principal);
   }
 
   /** The questions heard and not known to be settled. */
-  get questions(): (AwaitingConfirmation | AwaitingClarification)[] {
-    const settled = new Set(
-      this.events.map((event) => (event.extensions?.["earshot"]?.["resolves"] as { reply_token?: string } | undefined)?.reply_token),
-    );
-    const seen = new Set<string>();
-    return this.events.filter((event): event is AwaitingConfirmation | AwaitingClarification => {
-      const token = (event as AwaitingConfirmation).reply_token;
-      if (token === undefined || settled.has(token) || seen.has(token)) return false;
-      seen.add(token);
-      return true;
-    });
+  get questions(): AnyQuestion[] {
+    const open = new Map<string, AnyQuestion>();
+    for (const event of this.events) {
+      if ("reply_token" in event) open.set(event.reply_token, event);
+      const resolved = event.extensions?.["earshot"]?.["resolves"] as { reply_token: string } | undefined;
+      if (resolved) open.delete(resolved.reply_token);
+      // Without our extension, leaving awaiting_input or the session's end is all there is (CON-13).
+      const { from_state, to_state } = event as StateChanged;
+      const moved = from_state === "awaiting_input" && to_state !== "awaiting_input";
+      if (!moved && !/session\.(?:completed|errored|cancelled)$/.test(event.type)) continue;
+      for (const [token, { session_id }] of open) if (session_id === event.session_id) open.delete(token);
+    }
+    return [...open.values()];
   }
 
   accept(question = this.#first("aaep:agent.awaiting.confirmation"), extra: object = {}): boolean {
@@ -115,27 +143,55 @@ export class TestListener {
   reject(question = this.#first("aaep:agent.awaiting.confirmation")): boolean {
     return this.#reply(question, { type: "confirmation.reply", decision: "reject" });
   }
-  answer(response: string | boolean | number, question = this.#first("aaep:agent.awaiting.clarification")): boolean {
+  answer(
+    response: string | boolean | number,
+    question = this.#first("aaep:agent.awaiting.clarification"),
+  ): boolean {
     return this.#reply(question, { type: "clarification.reply", response });
   }
   moreTime(question = this.questions[0]): boolean {
-    const handled = this.send({ type: "earshot:more_time", subscription_id: this.id, reply_token: question?.reply_token ?? "" });
-    return "taken" in handled && handled.taken;
+    if (!question) return false;
+    const { reply_token } = question;
+    return this.#taken(this.send({ type: "earshot:more_time", subscription_id: this.id, reply_token }));
+  }
+  /** "What is happening?" */
+  status(session_id?: string): boolean {
+    return this.#taken(
+      this.send({ type: "earshot:status", subscription_id: this.id, ...(session_id ? { session_id } : {}) }),
+    );
+  }
+  /** A person wants a session stopped. */
+  stop(session_id: string): boolean {
+    return this.#taken(this.send({ type: "earshot:cancel", subscription_id: this.id, session_id }));
+  }
+  follow(...sessions: string[]): boolean {
+    return this.#taken(this.send({ type: "earshot:follow", subscription_id: this.id, sessions }));
   }
 
   /** The agent's words, as this listener got them. */
   get text(): string {
-    return this.events.map((event) => (event.type === "aaep:agent.output.streaming" ? event.chunk : "")).join("");
+    return this.events
+      .map((event) => (event.type === "aaep:agent.output.streaming" ? event.chunk : ""))
+      .join("");
   }
 
-  #first(type: string): AwaitingConfirmation | AwaitingClarification | undefined {
+  /** What a person would hear, one line for each thing said, word for word. */
+  get spoken(): string[] {
+    return this.events.flatMap(spokenBy);
+  }
+
+  #first(type: string): AnyQuestion | undefined {
     return this.questions.find((question) => question.type === type);
   }
 
-  #reply(question: AwaitingConfirmation | AwaitingClarification | undefined, fields: object): boolean {
+  #reply(question: AnyQuestion | undefined, fields: object): boolean {
     if (!question) return false;
-    const reply = { reply_token: question.reply_token, subscription_id: this.id, timestamp: question.timestamp, ...fields };
-    const handled = this.send(reply as Parameters<Hub["handle"]>[0]);
+    const { reply_token, timestamp } = question;
+    const reply = { reply_token, subscription_id: this.id, timestamp, ...fields };
+    return this.#taken(this.send(reply as Parameters<Hub["handle"]>[0]));
+  }
+
+  #taken(handled: ReturnType<Hub["handle"]>): boolean {
     return "taken" in handled && handled.taken;
   }
 
@@ -151,4 +207,5 @@ export class TestListener {
   }
 }
 
-export const listen = (producer: Producer, options?: ListenerOptions): TestListener => new TestListener(producer, options);
+export const listen = (producer: Producer, options?: ListenerOptions): TestListener =>
+  new TestListener(producer, options);

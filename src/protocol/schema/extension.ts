@@ -21,7 +21,25 @@ const message = (
   },
 ];
 
+const closing: [string, Schema] = [
+  "earshot:closing",
+  {
+    title: "Closing",
+    ...closed(
+      {
+        type: { const: "earshot:closing" },
+        reason_code: { type: "string", pattern: "^[a-z][a-z0-9_]{1,63}$", description: "Why, as a code." },
+        reason_message: label(4096, "Why, in words.", 0),
+        reconnect: { type: "boolean", description: "Whether coming back makes sense." },
+      },
+      ["type", "reason_code", "reconnect"],
+      "The connection, not the subscription, is about to be closed.",
+    ),
+  },
+];
+
 export const extensionMessages: Record<string, Schema> = Object.fromEntries([
+  closing,
   message(
     "MoreTime",
     "earshot:more_time",

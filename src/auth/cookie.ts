@@ -1,0 +1,56 @@
+/**
+ * A cookie for pages of this server (CON-52): whoever shows a credential in a header may have it remembered. The cookie
+ * holds a random name for that, never the credential, and is HttpOnly and SameSite=Strict. Cookies ignore ports, so
+ * the other half of the protection is the check of Origin that `node/http.ts` makes before a cookie is looked at.
+ */
+import type { Principal } from "../protocol/principal.ts";
+import { type Authenticator, isExpired } from "./authenticate.ts";
+
+export interface CookieJar {
+  /** The Set-Cookie value that stands for this principal from now on. */
+  issue(principal: Principal, where: { readonly secure: boolean; readonly host: string; readonly path: string }): string;
+  /** Forgets what these cookies stood for. */
+  revoke(cookie: string | undefined): void;
+  readonly authenticate: Authenticator;
+}
+
+const MOST = 10_000;
+/** A page that sends more than this many of ours is not one of ours. */
+const MOST_SENT = 8;
+const SECONDS = 12 * 3600;
+
+export function createCookieJar(random: () => string, now: () => number = Date.now): CookieJar {
+  const kept = new Map<string, { principal: Principal; until: number }>();
+  return {
+    issue(principal, { secure, host, path }) {
+      const until = Math.min(principal.expires_at ?? Infinity, now() + SECONDS * 1000);
+      const value = random();
+      if (kept.size >= MOST) kept.delete(kept.keys().next().value!);
+      kept.set(value, { principal, until });
+      // Two agents on two ports of one machine share a browser's cookies: their names must differ.
+      const name = `earshot_${/:(\d+)$/.exec(host)?.[1] ?? "0"}`;
+      const seconds = Math.max(0, Math.floor((until - now()) / 1000));
+      const rules = `Max-Age=${seconds}; HttpOnly; SameSite=Strict`;
+      return secure ? `__Host-${name}=${value}; Path=/; Secure; ${rules}` : `${name}=${value}; Path=${path}; ${rules}`;
+    },
+    revoke(cookie) {
+      for (const value of valuesIn(cookie)) kept.delete(value);
+    },
+    authenticate({ cookie }) {
+      for (const value of valuesIn(cookie)) {
+        const known = kept.get(value);
+        if (known && now() < known.until && !isExpired(known.principal, now())) return known.principal;
+        kept.delete(value);
+      }
+      return undefined;
+    },
+  };
+}
+
+function valuesIn(cookie: string | undefined): string[] {
+  return (cookie ?? "")
+    .split(";")
+    .map((pair) => /^\s*(?:__Host-)?earshot_\d{1,5}=([0-9a-f]{1,128})\s*$/.exec(pair)?.[1])
+    .filter((value) => value !== undefined)
+    .slice(0, MOST_SENT);
+}

@@ -1,0 +1,122 @@
+/** Bearer JWTs (chapter 10): keys, issuer, audience and algorithms are pinned; nothing in the token chooses its own key (A21). */
+import {
+  type CryptoKey,
+  createLocalJWKSet,
+  createRemoteJWKSet,
+  importJWK,
+  importSPKI,
+  type JSONWebKeySet,
+  type JWK,
+  type JWTPayload,
+  type JWTVerifyGetKey,
+  jwtVerify,
+} from "jose";
+import { EarshotError } from "../protocol/errors.ts";
+import type { Principal } from "../protocol/principal.ts";
+import type { Authenticator } from "./authenticate.ts";
+
+export interface JwtOptions {
+  readonly issuer: string;
+  readonly audience: string;
+  /** Where the issuer's public keys are, or the keys themselves. Give this or `key`. */
+  readonly jwks?: string | JSONWebKeySet;
+  /** One public key: a JWK, a CryptoKey, or PEM text that begins with BEGIN PUBLIC KEY. */
+  readonly key?: JWK | CryptoKey | string;
+  /** Asymmetric ones only; ES256 and RS256 by default. */
+  readonly algorithms?: readonly string[];
+  /** The `typ` every token must have, such as "at+jwt": keeps tokens of the same issuer made for other purposes out. */
+  readonly typ?: string;
+  /** How far the issuer's clock may be off; 5 seconds by default. */
+  readonly tolerance_seconds?: number;
+  /** What these claims entitle to; by default the subject may hear and answer sessions of audience "user:<sub>". */
+  readonly authorize?: (
+    claims: Readonly<Record<string, unknown>>,
+  ) => Principal | undefined | Promise<Principal | undefined>;
+  /** Why a token was refused or keys could not be had, as a code such as ERR_JWT_EXPIRED. For logs, never for peers. */
+  readonly refused?: (code: string) => void;
+}
+
+const ASYMMETRIC = /^(?:ES|RS|PS)(?:256|384|512)$|^Ed25519$|^EdDSA$/;
+/** What travels in a header is 16 KiB at most; no honest token comes near. */
+const LONGEST_TOKEN = 16_384;
+
+export function jwtAuthenticator(options: JwtOptions): Authenticator {
+  const { issuer, audience, algorithms = ["ES256", "RS256"], typ, tolerance_seconds = 5 } = options;
+  const { authorize = bySubject, refused = () => {} } = options;
+  const unsafe = algorithms.filter((name) => !ASYMMETRIC.test(name));
+  if (unsafe.length > 0 || algorithms.length === 0) {
+    throw new EarshotError(
+      "unsafe_algorithm",
+      `Tokens cannot be verified with ${unsafe.join(", ") || "no algorithm at all"}: use asymmetric ones such as ES256.`,
+    );
+  }
+  if (!issuer || !audience) {
+    throw new EarshotError(
+      "unsafe_token_check",
+      "Give both `issuer` and `audience`: without them a token made for somebody else's service would be taken.",
+    );
+  }
+  const keys = keysOf(options, algorithms[0]!);
+  const pinned = {
+    issuer,
+    audience,
+    algorithms: [...algorithms],
+    clockTolerance: tolerance_seconds,
+    requiredClaims: ["exp", "sub"],
+    ...(typ === undefined ? {} : { typ }),
+  };
+  return async ({ bearer }) => {
+    if (bearer === undefined || bearer.length > LONGEST_TOKEN || bearer.split(".").length !== 3) return undefined;
+    let claims: JWTPayload;
+    try {
+      claims = (await jwtVerify(bearer, keys, pinned)).payload;
+    } catch (error) {
+      refused(String((error as { code?: unknown }).code ?? "ERR_JWT_INVALID"));
+      return undefined;
+    }
+    const principal = await authorize(claims);
+    if (!principal) return undefined;
+    const expires_at = Math.min(principal.expires_at ?? Infinity, (claims.exp! + tolerance_seconds) * 1000);
+    return { ...principal, expires_at };
+  };
+}
+
+function keysOf({ jwks, key }: JwtOptions, alg: string): JWTVerifyGetKey {
+  if ((jwks === undefined) === (key === undefined)) {
+    throw new EarshotError("unsafe_token_check", "Give either `jwks` (an address or a key set) or `key`, not both.");
+  }
+  if (key !== undefined) {
+    // Imported once; a key that cannot be read refuses every token instead of taking the process down.
+    const imported: Promise<unknown> =
+      typeof key === "string"
+        ? importSPKI(key, alg)
+        : "kty" in key
+          ? importJWK(asPublic(key as JWK), alg)
+          : Promise.resolve(key);
+    imported.catch(() => {});
+    return (() => imported) as unknown as JWTVerifyGetKey;
+  }
+  if (typeof jwks !== "string") return createLocalJWKSet(jwks!);
+  const address = new URL(jwks);
+  const local = ["localhost", "127.0.0.1", "[::1]"].includes(address.hostname);
+  if (address.protocol !== "https:" && !local) {
+    throw new EarshotError(
+      "unsafe_token_check",
+      `Keys fetched from ${address.origin} could be anybody's on the way: use https.`,
+    );
+  }
+  return createRemoteJWKSet(address, { timeoutDuration: 5_000 });
+}
+
+/** A shared secret or private key is no public key: whoever can check tokens with it could make them. */
+function asPublic(key: JWK): JWK {
+  if (key.kty === "oct" || key.d !== undefined) {
+    throw new EarshotError("unsafe_token_check", "`key` is a secret: give the issuer's public key.");
+  }
+  return key;
+}
+
+const bySubject = ({ sub }: Readonly<Record<string, unknown>>): Principal | undefined =>
+  typeof sub === "string" && sub !== ""
+    ? { id: `user:${sub}`, role: "reply", audiences: [`user:${sub}`] }
+    : undefined;

@@ -1,0 +1,77 @@
+/** An event id says where it stands, and cannot be made up (CON-76). */
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { decodeId, encodeEventId, encodeRunId } from "./cursor.ts";
+import type { LogIdentity } from "./entry.ts";
+
+const DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+const digits = (length: number) => fc.stringMatching(new RegExp(`^[A-Za-z0-9]{${length}}$`));
+const log: fc.Arbitrary<LogIdentity> = fc.record({
+  epoch: digits(6),
+  key: fc.integer({ min: 0, max: 0xffffffff }),
+});
+const number = fc.oneof(fc.nat(200), fc.maxSafeNat());
+const place = fc.record({ seq: number, sub: number });
+const made = fc.tuple(log, place, place, number, digits(6)).chain(([identity, from, to, index, tag]) =>
+  fc.constantFrom(
+    { identity, id: encodeEventId(identity, from.seq), cursor: { kind: "event", seq: from.seq } },
+    {
+      identity,
+      id: encodeRunId(identity, from, to, index, tag),
+      cursor: { kind: "run", from, to, index, tag },
+    },
+  ),
+);
+
+describe("an event id", () => {
+  it("is read back as the place it was made from, and looks like any other id (ENV-10)", () => {
+    fc.assert(
+      fc.property(made, ({ identity, id, cursor }) => {
+        expect(id).toMatch(/^evt_[A-Za-z0-9]+$/);
+        expect(decodeId(identity, id)).toEqual(cursor);
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
+  it("is noticed when a single character of it is changed, left out or added", () => {
+    fc.assert(
+      fc.property(made, fc.nat(), fc.constantFrom(...DIGITS, "_", "-", ""), ({ identity, id }, at, digit) => {
+        const index = at % (id.length + 1);
+        for (const forged of [
+          id.slice(0, index) + digit + id.slice(index + 1),
+          id.slice(0, index) + digit + id.slice(index),
+        ]) {
+          if (forged !== id) expect(typeof decodeId(identity, forged)).toBe("string");
+        }
+      }),
+      { numRuns: 3000 },
+    );
+  });
+
+  it("of another log is known to be foreign, and of another key to be forged", () => {
+    fc.assert(
+      fc.property(made, log, ({ identity, id }, other) => {
+        if (other.epoch !== identity.epoch)
+          expect(decodeId({ ...identity, epoch: other.epoch }, id)).toBe("foreign");
+        if (other.key !== identity.key) expect(decodeId({ ...identity, key: other.key }, id)).toBe("forged");
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
+  it("is not found in anything a stranger may send", () => {
+    const identity = { epoch: "abc123", key: 1 };
+    fc.assert(
+      fc.property(
+        fc.oneof(
+          fc.string(),
+          fc.string().map((text) => `evt_abc123${text}`),
+        ),
+        (text) => {
+          expect(typeof decodeId(identity, text)).toBe("string");
+        },
+      ),
+    );
+  });
+});

@@ -1,0 +1,12 @@
+/** Server-Sent Events on the way out (B.1.3). JSON never holds a raw line break, so one data line carries it whole. */
+export const SSE_EVENT = "aaep.event";
+/** Messages that are no events of the stream, and carry no id: a control frame must not move a cursor. */
+export const SSE_MESSAGE = "aaep.message";
+
+export const encodeSseEvent = (json: string, id: string | undefined): string =>
+  id === undefined ? `event: ${SSE_EVENT}\ndata: ${json}\n\n` : `event: ${SSE_EVENT}\nid: ${id}\ndata: ${json}\n\n`;
+
+export const encodeSseMessage = (json: string): string => `event: ${SSE_MESSAGE}\ndata: ${json}\n\n`;
+
+/** Keeps proxies from closing an idle stream, and tells them nothing. */
+export const SSE_HEARTBEAT = ": \n\n";

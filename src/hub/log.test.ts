@@ -1,0 +1,104 @@
+/** The way into the log (CON-10, CON-46; log, then deliver). */
+import { describe, expect, it } from "vitest";
+import { createScribe, createWriter } from "../../test/support/legal-session.ts";
+import type { LogEntry } from "../delivery/entry.ts";
+import { createMemoryStore } from "../stores/memory.ts";
+import { createLog } from "./log.ts";
+
+function openLog(store = createMemoryStore()) {
+  const logged: LogEntry[] = [];
+  const log = createLog({ store, acknowledged: (entries) => void logged.push(...entries) });
+  const say = async (event: object, options = {}) => {
+    const { event_id: _, ...rest } = event as Record<string, unknown>;
+    await log.append(rest, options);
+  };
+  return { log, logged, say };
+}
+
+const brief = (entries: LogEntry[]) =>
+  entries.map(({ event }) =>
+    "chunk" in event ? [event.chunk, event.position, event.complete] : event.type.replace("aaep:agent.", ""),
+  );
+
+describe("the log", () => {
+  it("gives each entry the next place and an id of its own, and delivers nothing before it is kept", async () => {
+    let keep = () => {};
+    const store = createMemoryStore();
+    const slow = {
+      ...store,
+      append: (entries: readonly LogEntry[]) =>
+        new Promise<void>((resolve) => {
+          keep = () => resolve(store.append(entries));
+        }),
+    };
+    const { logged, say } = openLog(slow);
+    const { started } = createWriter();
+    const done = say(started());
+    await Promise.resolve();
+    expect(logged).toEqual([]);
+    keep();
+    await done;
+    expect(logged.map(({ seq }) => seq)).toEqual([1]);
+  });
+
+  it("normalizes text and never splits a cluster; positions count code points from the start of the output (EVT-18, CON-10)", async () => {
+    const { logged, say } = openLog();
+    const writer = createWriter();
+    for (const chunk of ["e", "\u0301a", "👩\u200d", "👧", "b"]) await say(writer.say(chunk, 0));
+    await say(writer.say("", 0, true));
+    expect(brief(logged)).toEqual([
+      ["é", 0, false],
+      ["a", 1, false],
+      ["👩\u200d👧", 2, false],
+      ["b", 5, true],
+    ]);
+  });
+
+  it("releases what it held back before what must come after it, at that time (ENV-15)", async () => {
+    const { logged, say } = openLog();
+    const { say: speak, call, done, wait } = createWriter();
+    await say(speak("Hi", 0));
+    wait(50);
+    await say(done("search"));
+    wait(50);
+    const closing = call("search");
+    await say(closing);
+    expect(brief(logged)).toEqual([["H", 0, false], "tool.completed", ["i", 1, false], "tool.invoked"]);
+    expect(logged[2]!.event.timestamp).toBe(closing.timestamp);
+  });
+
+  it("closes what a session leaves open, before its end (CON-46)", async () => {
+    const { logged, say } = openLog();
+    const { say: speak, completed } = createWriter();
+    await say(speak("Hi", 0, false, "out_1"));
+    await say(speak("x", 0, false, "out_2"));
+    await say(completed());
+    expect(brief(logged)).toEqual([["H", 0, false], ["i", 1, true], ["x", 0, true], "session.completed"]);
+  });
+
+  it("says on every entry who may hear it (SEC-15)", async () => {
+    const { logged, say } = openLog();
+    const { started, progress } = createWriter();
+    const open = createWriter(createScribe({ tag: "b2" }));
+    await say(started(), { audience: ["ward"] });
+    await say(progress());
+    await say(open.started());
+    expect(logged.map(({ audience }) => audience)).toEqual([["ward"], ["ward"], undefined]);
+  });
+
+  it("takes nothing more once the store has failed: a hole would be worse than silence", async () => {
+    const store = createMemoryStore();
+    const failure = new Error("ENOSPC");
+    let fails = true;
+    const { logged, say } = openLog({
+      ...store,
+      append: (entries) => (fails ? Promise.reject(failure) : store.append(entries)),
+    });
+    const { started, progress } = createWriter();
+    const both = [say(started()), say(progress())];
+    for (const one of both) await expect(one).rejects.toMatchObject({ code: "log_broken", cause: failure });
+    fails = false;
+    await expect(say(progress())).rejects.toMatchObject({ code: "log_broken" });
+    expect(logged).toEqual([]);
+  });
+});

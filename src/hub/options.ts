@@ -1,0 +1,92 @@
+/** What a hub is made of and what its methods answer with. */
+import type { Clock } from "../protocol/clock.ts";
+import type { Ids } from "../protocol/ids.ts";
+import type { Offer } from "../protocol/negotiate.ts";
+import type { Terms } from "../protocol/terms.ts";
+import type {
+  CancelSession,
+  FollowSessions,
+  MoreTime,
+  Reply,
+  SubscriptionAccepted,
+  SubscriptionClose,
+  SubscriptionRejected,
+  SubscriptionRenegotiate,
+  WhatIsHappening,
+} from "../protocol/types.ts";
+import type { SettlementRecord } from "./desk.ts";
+import type { DigestPhrases } from "./digest.ts";
+import type { EntryOptions } from "./log.ts";
+import type { LogStore } from "./store.ts";
+import type { HubSubscription } from "./subscription.ts";
+
+/** What an entry may carry besides its event; fields in other languages replace those of the event (CON-49). */
+export interface AppendOptions extends EntryOptions {
+  readonly localized?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+}
+
+export interface HubOptions {
+  readonly store: LogStore;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  /** What the producer can serve; extensions beyond our own may be added. */
+  readonly offer: Offer;
+  /** The digest's sentences by language; English by default. */
+  readonly phrases?: Readonly<Record<string, DigestPhrases>>;
+  readonly max_subscriptions?: number;
+  readonly max_subscriptions_per_principal?: number;
+  /** An accepted subscription that never opens its stream goes after this. */
+  readonly unopened_seconds?: number;
+  /** How long a lost line may stay lost before it counts as silence (CON-04). */
+  readonly grace_seconds?: number;
+  readonly resume_seconds?: number;
+  /** Most questions that may wait for one principal at a time (F22). */
+  readonly max_questions_per_principal?: number;
+  /** The longest a question may stay open in all, announced in the handshake. */
+  readonly ceiling_seconds?: number;
+  /** Told how each question ended, and by whom (CNF-41). */
+  readonly audit?: (record: SettlementRecord) => void;
+}
+
+export const HUB_DEFAULTS = {
+  max_subscriptions: 10_000,
+  max_subscriptions_per_principal: 64,
+  unopened_seconds: 30,
+  grace_seconds: 30,
+  resume_seconds: 3600,
+  max_questions_per_principal: 32,
+  ceiling_seconds: 86_400,
+};
+
+/** What came of a message: an answer to send back, or whether it was taken. */
+export type Handled =
+  | { readonly answer: SubscriptionAccepted | SubscriptionRejected }
+  | { readonly taken: boolean };
+
+/** The answer to a request and, where it was accepted, what `connect` needs to start the stream. */
+export type Subscribed =
+  | { readonly answer: SubscriptionRejected; readonly subscription?: undefined }
+  | {
+      readonly answer: SubscriptionAccepted;
+      readonly subscription: HubSubscription;
+      readonly terms: Terms;
+      readonly lastEventId: string | undefined;
+    };
+
+/** What the hub knows of a session beyond the log: how to stop it, and who may hear it. */
+export interface SessionHandle {
+  readonly session_id: string;
+  readonly audience: readonly string[] | undefined;
+  /** A person asked for it to stop. */
+  cancel(reason: string | undefined): void;
+}
+
+/** Everything a listener may send besides a request. */
+export type Incoming =
+  | Reply
+  | SubscriptionRenegotiate
+  | SubscriptionClose
+  | MoreTime
+  | WhatIsHappening
+  | CancelSession
+  | FollowSessions;

@@ -1,0 +1,35 @@
+/**
+ * How many wrong answers somebody may give (A02). Guessing 128 random bits is hopeless anyway; this bounds the work it
+ * costs us. Whoever is over the limit is refused exactly like everyone else.
+ */
+const MOST_KEYS = 10_000;
+
+export interface ThrottleOptions {
+  readonly now: () => number;
+  /** Failures at once; one more is forgiven every `forgive_ms`. */
+  readonly most?: number;
+  readonly forgive_ms?: number;
+}
+
+export class Throttle {
+  readonly #options: Required<ThrottleOptions>;
+  /** When the last failure will be forgiven, by key; the oldest key first. */
+  readonly #until = new Map<string, number>();
+
+  constructor(options: ThrottleOptions) {
+    this.#options = { most: 20, forgive_ms: 3_000, ...options };
+  }
+
+  allows(key: string): boolean {
+    const { now, most, forgive_ms } = this.#options;
+    return (this.#until.get(key) ?? 0) - now() <= (most - 1) * forgive_ms;
+  }
+
+  failed(key: string): void {
+    const { now, forgive_ms } = this.#options;
+    const until = Math.max(this.#until.get(key) ?? 0, now()) + forgive_ms;
+    this.#until.delete(key);
+    if (this.#until.size >= MOST_KEYS) this.#until.delete(this.#until.keys().next().value!);
+    this.#until.set(key, until);
+  }
+}

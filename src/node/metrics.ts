@@ -1,0 +1,67 @@
+/**
+ * Counters in Prometheus' text form. No label ever names a listener or what it asked for: that would reveal disability.
+ * Label values come from small known sets, so that nobody can fill the memory with paths they made up.
+ */
+export interface Metrics {
+  count(name: string, labels?: Readonly<Record<string, string>>): void;
+  gauge(name: string, read: () => number): void;
+  text(): string;
+}
+
+const HELP: Record<string, string> = {
+  earshot_http_requests_total: "HTTP requests by path and status.",
+  earshot_connections_total: "Streams opened, by transport.",
+  earshot_disconnects_total: "Streams closed by us, by reason.",
+  earshot_handshakes_total: "Subscription requests by transport and outcome.",
+  earshot_replies_total: "Replies by whether they counted.",
+  earshot_refusals_total: "Requests refused before anything was looked at, by reason.",
+  earshot_subscriptions: "Subscriptions that exist now.",
+  earshot_log_next: "The next place in the log.",
+  process_resident_memory_bytes: "Resident memory of this process.",
+};
+
+const PATHS = new Set("/subscriptions /events /replies /messages /session /ws /metrics /healthz /readyz".split(" "));
+const WORD = /^[a-z][a-z0-9_-]{0,31}$/;
+const LABELS: Record<string, (value: string) => boolean> = {
+  path: (value) => PATHS.has(value) || value.startsWith("/.well-known/aaep-"),
+  status: (value) => /^[1-5]\d\d$/.test(value),
+  transport: (value) => WORD.test(value),
+  reason: (value) => WORD.test(value),
+  outcome: (value) => WORD.test(value),
+};
+/** Far more than the known values can make together. */
+const MOST_SERIES = 1_000;
+
+export function createMetrics(): Metrics {
+  const counters = new Map<string, number>();
+  const gauges = new Map<string, () => number>();
+  return {
+    count(name, labels = {}) {
+      const inside = Object.entries(labels)
+        .filter(([key]) => Object.hasOwn(LABELS, key))
+        .map(([key, value]) => `${key}="${LABELS[key]!(value) && value.length <= 64 ? escaped(value) : "other"}"`)
+        .join(",");
+      const key = inside ? `${name}{${inside}}` : name;
+      if (counters.size >= MOST_SERIES && !counters.has(key)) return;
+      counters.set(key, (counters.get(key) ?? 0) + 1);
+    },
+    gauge: (name, read) => void gauges.set(name, read),
+    text() {
+      const lines: string[] = [];
+      const seen = new Set<string>();
+      const line = (key: string, value: number, type: string) => {
+        const name = key.split("{")[0]!;
+        if (!seen.has(name)) {
+          seen.add(name);
+          lines.push(`# HELP ${name} ${HELP[name] ?? name}`, `# TYPE ${name} ${type}`);
+        }
+        lines.push(`${key} ${value}`);
+      };
+      for (const key of [...counters.keys()].sort()) line(key, counters.get(key)!, "counter");
+      for (const [key, read] of gauges) line(key, read(), "gauge");
+      return `${lines.join("\n")}\n`;
+    },
+  };
+}
+
+const escaped = (value: string): string => value.replaceAll(/[\\"\n\r]/g, "_");

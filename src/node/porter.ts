@@ -1,0 +1,85 @@
+/**
+ * The porter at the hub's door, the same for every transport: a credential that has run out opens and answers nothing
+ * (F18), too many wrong answers from one person are not passed on (A02), and what happens is counted and logged
+ * without saying anything about the listener.
+ */
+import { isExpired } from "../auth/authenticate.ts";
+import type { Door, Line, Peer } from "../protocol/door.ts";
+import type { Principal } from "../protocol/principal.ts";
+import type { SubscriptionRejected } from "../protocol/types.ts";
+import type { Logger } from "./log.ts";
+import type { Metrics } from "./metrics.ts";
+import type { ReplyRate } from "./reply-rate.ts";
+import { parseTraceparent } from "./trace.ts";
+
+export interface PorterOptions {
+  readonly metrics: Metrics;
+  readonly log: Logger;
+  readonly rate: ReplyRate;
+  /** Wall-clock milliseconds. */
+  readonly now?: () => number;
+}
+
+const EXPIRED: SubscriptionRejected = {
+  type: "subscription.rejected",
+  reason_code: "authentication_required",
+  reason_message: "The credentials have expired. Sign in again, reconnect, and send the request once more.",
+};
+
+export function keepDoor(door: Door, { metrics, log, rate, now = Date.now }: PorterOptions): Door {
+  const inner = new WeakMap<Line, Line>();
+
+  function watched(line: Line, principal: Principal): Line {
+    const open = new Set<Peer>();
+    const outer: Line = {
+      id: line.id,
+      connect(peer, lastEventId) {
+        open.add(peer);
+        log("info", "stream_opened", { subscription_id: line.id, who: log.who(principal), resumed: lastEventId !== undefined });
+        line.connect(peer, lastEventId);
+      },
+      disconnect(peer) {
+        if (open.delete(peer)) log("info", "stream_closed", { subscription_id: line.id, who: log.who(principal) });
+        line.disconnect(peer);
+      },
+    };
+    inner.set(outer, line);
+    return outer;
+  }
+
+  return {
+    request(request, principal, transport) {
+      if (isExpired(principal, now())) return { answer: EXPIRED };
+      const result = door.request(request, principal, transport);
+      const outcome = result.line ? "accepted" : (result.answer as SubscriptionRejected).reason_code;
+      metrics.count("earshot_handshakes_total", { transport, outcome });
+      log("info", "handshake", {
+        transport,
+        outcome,
+        who: log.who(principal),
+        subscription_id: result.line?.id,
+        trace_id: parseTraceparent(request.correlation_id)?.trace_id,
+      });
+      return result.line ? { answer: result.answer, line: watched(result.line, principal) } : result;
+    },
+    find(subscription_id, principal) {
+      const line = isExpired(principal, now()) ? undefined : door.find(subscription_id, principal);
+      return line && watched(line, principal);
+    },
+    handle(message, principal, line) {
+      const isReply = message.type === "confirmation.reply" || message.type === "clarification.reply";
+      const may = !isExpired(principal, now()) && (!isReply || rate.allows(principal.id));
+      if (!may) return message.type === "subscription.renegotiate" ? { answer: EXPIRED } : { taken: false };
+      const handled = door.handle(message, principal, line && (inner.get(line) ?? line));
+      if (!isReply || !("taken" in handled)) return handled;
+      if (!handled.taken) rate.refused(principal.id);
+      metrics.count("earshot_replies_total", { outcome: handled.taken ? "taken" : "refused" });
+      log(handled.taken ? "info" : "warn", handled.taken ? "reply_taken" : "reply_refused", {
+        type: message.type,
+        who: log.who(principal),
+        trace_id: parseTraceparent((message as { correlation_id?: string }).correlation_id)?.trace_id,
+      });
+      return handled;
+    },
+  };
+}

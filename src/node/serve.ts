@@ -1,0 +1,164 @@
+/** One producer on one server of its own, with authentication and limits that fit where it listens. */
+import { createServer as createHttpServer, type Server } from "node:http";
+import { createSecureServer as createHttp2Server, type Http2SecureServer } from "node:http2";
+import { createServer as createHttpsServer } from "node:https";
+import type { AddressInfo } from "node:net";
+import type { TlsOptions } from "node:tls";
+import type { Producer } from "../producer/producer.ts";
+import { EarshotError } from "../protocol/errors.ts";
+import { asHost, isLoopback, isWildcard } from "./guard.ts";
+import { createLogger } from "./log.ts";
+import { createSite, LIMITS, type ServeLimits, type Site, type SiteOptions } from "./site.ts";
+import { writeTokenFile } from "./token-file.ts";
+
+export interface ServeOptions extends SiteOptions {
+  /** 4600 by default; 0 takes any free port. */
+  readonly port?: number;
+  /** 127.0.0.1 by default. Anything else needs `tls` and `auth`. */
+  readonly host?: string;
+  /** As for Node's TLS servers. For client certificates: `requestCert: true`, and `ca` with your own authority. */
+  readonly tls?: TlsOptions;
+  /** HTTP/2 with HTTP/1.1 beside it; needs `tls`. */
+  readonly http2?: boolean;
+  /** Where the loopback token is kept; false keeps it nowhere. */
+  readonly token_file?: string | false;
+}
+
+export interface Serving extends Site {
+  readonly http: string;
+  readonly ws: string;
+  readonly port: number;
+  readonly token_path: string | undefined;
+  /** Tells everyone, lets the last words out, and stops. */
+  close(): Promise<void>;
+}
+
+export async function serve(producer: Producer, options: ServeOptions = {}): Promise<Serving> {
+  const { host = "127.0.0.1", port = 4600, tls } = options;
+  const local = isLoopback(host);
+  mustBeSafe(options, host, local);
+  const site = await createSite(producer, { ...options, hosts: [...(options.hosts ?? []), ...(local || isWildcard(host) ? [] : [asHost(host)])] });
+  const server = createServer(options, { ...LIMITS, ...options.limits }, site);
+  const websockets = site.attachWebSocket(server);
+  await websockets.announced;
+  await listen(server, port, host);
+  const address = server.address() as AddressInfo;
+  const authority = `${asHost(host)}:${address.port}`;
+  const http = `${tls ? "https" : "http"}://${authority}`;
+  const stop = async () => {
+    site.stop();
+    await websockets.close();
+    await new Promise<void>((resolve) => {
+      server.close(() => resolve());
+      server.closeAllConnections?.();
+    });
+  };
+  let kept: ReturnType<typeof writeTokenFile> | undefined;
+  try {
+    if (site.token !== undefined && options.token_file !== false) {
+      kept = writeTokenFile({ agent_id: producer.identity.agent_id, url: http, token: site.token, pid: process.pid }, options.token_file);
+    }
+  } catch (error) {
+    // Half a server is none: the port is free again before the caller hears why.
+    await stop();
+    throw error;
+  }
+  const log = createLogger(options.log);
+  log("info", "listening", { url: http, agent_id: producer.identity.agent_id });
+  if (!tls && site.token !== undefined) {
+    const where = kept ? ` It is kept in ${kept.path}.` : "";
+    log("warn", "plain_loopback", { message: `The agent is served without TLS, for this machine only; every call needs the token of this run.${where}` });
+  }
+  return {
+    ...site,
+    http,
+    ws: `${tls ? "wss" : "ws"}://${authority}${site.prefix}/ws`,
+    port: address.port,
+    token_path: kept?.path,
+    async close() {
+      site.stop();
+      kept?.remove();
+      producer.hub.closeAll("producer_shutdown", "The agent is shutting down.");
+      // One turn of the loop for the last words, then nobody is waited for.
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      await stop();
+      log("info", "closed", { url: http });
+    },
+  };
+}
+
+/** TRN-11, SEC-01, CON-66: beyond this machine only with TLS and authentication; each refusal says how to go on. */
+function mustBeSafe({ tls, auth, http2, hosts = [], insecureLoopback, compat }: ServeOptions, host: string, local: boolean): void {
+  const refuse = (message: string) => {
+    throw new EarshotError("unsafe_address", message);
+  };
+  const old = [tls?.minVersion, tls?.maxVersion].find((version) => version === "TLSv1" || version === "TLSv1.1");
+  if (old ?? tls?.secureProtocol) refuse(`${old ?? "secureProtocol"} is too old or too loose: leave it out, and TLS 1.2 or newer is used.`);
+  if (tls?.requestCert && !tls.ca) {
+    refuse("`tls.requestCert` without `tls.ca` would believe a certificate from any authority this machine knows: give `ca` with your own.");
+  }
+  if (tls && !(tls.key && tls.cert) && !tls.pfx && !tls.secureContext && !tls.SNICallback) {
+    refuse("`tls` has no certificate: give `key` and `cert`, or `pfx`.");
+  }
+  if (http2 && !tls) refuse("HTTP/2 needs `tls`: browsers speak it over TLS only.");
+  if (local) return;
+  if (insecureLoopback) refuse("insecureLoopback is for loopback addresses only: listen on 127.0.0.1, or give `tls` and `auth`.");
+  if (compat) refuse("compat is for loopback addresses only: listen on 127.0.0.1, or leave it out.");
+  if (!tls || !auth) {
+    refuse(
+      `${host} can be reached from other machines: give serve() both \`tls\` (key and cert) and \`auth\` (see jwtAuthenticator), or listen on 127.0.0.1.`,
+    );
+  }
+  if (isWildcard(host) && hosts.length === 0) {
+    refuse(`${host || "An empty host"} is every address at once and no name to be called by: list in \`hosts\` the names people use, such as agent.example.com.`);
+  }
+}
+
+function createServer({ tls, http2 }: ServeOptions, limits: ServeLimits, { node }: Site): Server {
+  const settings = {
+    maxHeaderSize: limits.header_bytes,
+    headersTimeout: Math.min(limits.headers_ms, limits.request_ms),
+    requestTimeout: limits.request_ms,
+    // Node looks only this often whether somebody is too slow; by default twice a minute (A18).
+    connectionsCheckingInterval: Math.max(50, Math.min(limits.headers_ms, limits.request_ms) / 4),
+  };
+  const secure = { minVersion: "TLSv1.2" as const, handshakeTimeout: limits.headers_ms, ...tls };
+  const server = (
+    tls && http2
+      ? withIdleLimit(createHttp2Server({ ...secure, allowHTTP1: true, ...HTTP2_LIMITS }, node), limits)
+      : tls
+        ? createHttpsServer({ ...secure, ...settings }, node)
+        : createHttpServer(settings, node)
+  ) as Server;
+  server.maxConnections = limits.connections;
+  return server;
+}
+
+/** One connection may hold a page's streams and replies, and reset only so many of them (rapid reset). */
+const HTTP2_LIMITS = {
+  maxSessionMemory: 8,
+  maxSessionInvalidFrames: 100,
+  maxSessionRejectedStreams: 50,
+  streamResetBurst: 200,
+  streamResetRate: 20,
+  settings: { maxConcurrentStreams: 128, maxHeaderListSize: 16_384 },
+};
+
+function withIdleLimit(server: Http2SecureServer, { request_ms, heartbeat_ms }: ServeLimits): Http2SecureServer {
+  // Heartbeats keep a session with an open stream busy; one without is let go.
+  server.on("session", (session) => session.setTimeout(Math.max(request_ms, 2 * heartbeat_ms), () => session.close()));
+  return server;
+}
+
+function listen(server: Server, port: number, host: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once("error", (error: NodeJS.ErrnoException) =>
+      reject(
+        error.code === "EADDRINUSE"
+          ? new EarshotError("port_in_use", `Port ${port} on ${host} is taken. Use another, or 0 for any free one.`, { cause: error })
+          : error,
+      ),
+    );
+    server.listen(port, host, resolve);
+  });
+}

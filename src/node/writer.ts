@@ -1,0 +1,153 @@
+/**
+ * Writing to many sockets: what is said in one turn of the event loop goes out in one write per socket, and where many
+ * sockets send the same frames, the joined bytes are made once. A socket that does not drain holds up nobody but
+ * itself (F14).
+ */
+
+/** Where bytes go: a socket, a response, a web stream. */
+export interface Outlet {
+  /** False once it would rather be waited for; its owner calls `drained` when it can take more. */
+  write(bytes: Uint8Array): boolean;
+  readonly writableLength: number;
+}
+
+export interface WriterOptions {
+  /** Most bytes waiting for one outlet. */
+  readonly cap: number;
+  readonly blocked_ms: number;
+  /** Too many bytes, or too long without draining; said once. What was waiting is dropped: a resume brings it again. */
+  readonly slow: () => void;
+}
+
+/** Beyond this a writer asks to be waited for, so that a long replay does not pile up in one turn. */
+const WAIT_ABOVE = 64 * 1024;
+
+/**
+ * What is waiting, as a path: each step adds a frame. In one turn most sockets are given the same frames in the same
+ * order, so they walk the same path, keep nothing of their own, and share its joined bytes.
+ */
+class Batch {
+  readonly before: Batch | undefined;
+  readonly frame: Uint8Array | undefined;
+  readonly size: number;
+  private next: Batch | undefined;
+  #bytes: Uint8Array | undefined;
+
+  constructor(before?: Batch, frame?: Uint8Array) {
+    this.before = before;
+    this.frame = frame;
+    this.size = (before?.size ?? 0) + (frame?.byteLength ?? 0);
+  }
+
+  and(frame: Uint8Array): Batch {
+    if (this.next?.frame !== frame) this.next = new Batch(this, frame);
+    return this.next;
+  }
+
+  get bytes(): Uint8Array {
+    if (!this.#bytes) {
+      const frames: Uint8Array[] = [];
+      for (let at: Batch | undefined = this; at?.frame; at = at.before) frames.push(at.frame);
+      this.#bytes = frames.length === 1 ? frames[0]! : Buffer.concat(frames.reverse(), this.size);
+    }
+    return this.#bytes;
+  }
+}
+
+/** Where every path of this turn begins; a new one each turn, so that nothing is held. */
+let nothing = new Batch();
+let dirty: Writer[] = [];
+let flushing: Writer[] = [];
+
+/** An immediate, not a microtask: log entries are acknowledged one microtask after another, and belong in one write. */
+function flushAll(): void {
+  [dirty, flushing] = [flushing, dirty];
+  for (const writer of flushing) {
+    try {
+      writer.flush();
+    } catch {
+      // An outlet that fails takes nobody else along; its owner hears of it by its closing.
+      writer.abandon();
+    }
+  }
+  flushing.length = 0;
+  nothing = new Batch();
+}
+
+export class Writer {
+  readonly #outlet: Outlet;
+  readonly #options: WriterOptions;
+  #waiting: Batch | undefined;
+  #blocked: { promise: Promise<void>; release: () => void; timer: NodeJS.Timeout } | undefined;
+  #gone = false;
+
+  constructor(outlet: Outlet, options: WriterOptions) {
+    this.#outlet = outlet;
+    this.#options = options;
+  }
+
+  /** A promise where the outlet cannot take more now. */
+  write(frame: Uint8Array): Promise<void> | undefined {
+    if (this.#gone) return undefined;
+    if (!this.#waiting && dirty.push(this) === 1) setImmediate(flushAll);
+    this.#waiting = (this.#waiting ?? nothing).and(frame);
+    const { size } = this.#waiting;
+    if (size + this.#outlet.writableLength > this.#options.cap) {
+      this.#tooSlow();
+      return undefined;
+    }
+    if (this.#blocked) return this.#blocked.promise;
+    return size > WAIT_ABOVE ? this.#block() : undefined;
+  }
+
+  flush(): void {
+    const waiting = this.#waiting;
+    if (!waiting || this.#gone) return;
+    this.#waiting = undefined;
+    if (this.#outlet.write(waiting.bytes)) this.drained();
+    else this.#block();
+  }
+
+  /** The outlet can take more. */
+  drained(): void {
+    const blocked = this.#blocked;
+    if (!blocked) return;
+    this.#blocked = undefined;
+    clearTimeout(blocked.timer);
+    blocked.release();
+  }
+
+  /** Sends what is waiting, then nothing more. */
+  release(): void {
+    this.flush();
+    this.abandon();
+  }
+
+  /** The outlet is gone: nothing is sent any more, and nobody waits. */
+  abandon(): void {
+    this.#gone = true;
+    this.#waiting = undefined;
+    this.drained();
+  }
+
+  #block(): Promise<void> {
+    if (!this.#blocked) {
+      let release = () => {};
+      const promise = new Promise<void>((resolve) => {
+        release = resolve;
+      });
+      const timer = setTimeout(() => this.#tooSlow(), this.#options.blocked_ms);
+      timer.unref();
+      this.#blocked = { promise, release, timer };
+    }
+    return this.#blocked.promise;
+  }
+
+  #tooSlow(): void {
+    if (this.#gone) return;
+    this.#gone = true;
+    // Told before the wait is over: whoever waits must find the line closed, and not go on into nothing.
+    this.#options.slow();
+    this.abandon();
+  }
+}

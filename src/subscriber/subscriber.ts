@@ -1,0 +1,327 @@
+/**
+ * What an assistive technology's author touches: subscribe, iterate, answer. Lines drop and come back underneath; what
+ * comes out is every event once, in order, and a notice where something is missing.
+ */
+import type { Clock } from "../protocol/clock.ts";
+import { systemClock } from "../protocol/clock.ts";
+import { EarshotError, ProtocolError } from "../protocol/errors.ts";
+import { EXTENSION_PREFIX, EXTENSION_URI } from "../protocol/extension.ts";
+import type { Issue } from "../protocol/issue.ts";
+import { parse } from "../protocol/parse.ts";
+import {
+  AAEP_VERSION,
+  type AgentEvent,
+  type AwaitingClarification,
+  type AwaitingConfirmation,
+  type Capabilities,
+  type OtherMessage,
+  type SubscriptionAccepted,
+  type SubscriptionRequest,
+} from "../protocol/types.ts";
+import { backoff, Memory } from "./resume.ts";
+import { type ClientLine, type ClientTransport, LineError, type LineClosed, type Sent } from "./transport.ts";
+
+export interface SubscribeOptions extends Capabilities {
+  /** Stable name of your software. */
+  readonly subscriber_id?: string;
+  readonly subscriber_name?: string;
+  /** Come back by yourself when the line drops; true by default. */
+  readonly reconnect?: boolean;
+  readonly clock?: Clock;
+  readonly random?: () => number;
+  readonly signal?: AbortSignal;
+}
+
+export interface ConfirmationAsk {
+  readonly event: AwaitingConfirmation;
+  /** True if the producer took it; undefined where the transport cannot say. */
+  accept(): Promise<boolean | undefined>;
+  reject(): Promise<boolean | undefined>;
+}
+export interface ClarificationAsk {
+  readonly event: AwaitingClarification;
+  answer(response: string | boolean | number): Promise<boolean | undefined>;
+}
+
+export interface SubscriberEvents {
+  event: AgentEvent;
+  confirmation: ConfirmationAsk;
+  clarification: ClarificationAsk;
+  /** Something is missing, and the producer said so. */
+  gap: { readonly reason: string; readonly session_id: string };
+  /** The line dropped or came back. */
+  line: { readonly state: "connected" | "lost"; readonly message: string };
+  /** A message that could not be read; it was passed over. */
+  violation: { readonly issues: readonly Issue[]; readonly type: string | undefined };
+  closed: { readonly code: string; readonly message: string };
+}
+
+/** The producer's no to a request. */
+class Rejected extends ProtocolError {
+  readonly retry_after_seconds: number | undefined;
+  constructor(code: string, message: string, retry_after_seconds: number | undefined) {
+    super(code, message);
+    this.retry_after_seconds = retry_after_seconds;
+  }
+}
+
+type Handler<Name extends keyof SubscriberEvents> = (value: SubscriberEvents[Name]) => void;
+
+const OWN_OPTIONS = new Set(["subscriber_id", "subscriber_name", "reconnect", "clock", "random", "signal"]);
+/** Events waiting for an iterator; beyond this the oldest goes, and whoever iterates is told of the gap. */
+const MOST_WAITING = 10_000;
+/** Answers that may have been lost on the way, kept until the producer is known to have them. */
+const MOST_ANSWERS = 64;
+
+export class Subscriber implements AsyncIterable<AgentEvent> {
+  readonly #transport: ClientTransport;
+  readonly #options: SubscribeOptions;
+  readonly #clock: Clock;
+  readonly #memory = new Memory();
+  readonly #handlers = new Map<keyof SubscriberEvents, Set<Handler<never>>>();
+  readonly #queue: AgentEvent[] = [];
+  /** Answers sent over a line that cannot say whether they arrived, by token. */
+  readonly #answers = new Map<string, OtherMessage>();
+  readonly #waiting = new Set<{ resolve(line: ClientLine): void; reject(error: Error): void }>();
+  #request: SubscriptionRequest;
+  #line: ClientLine | undefined;
+  #accepted: SubscriptionAccepted | undefined;
+  #wake: (() => void) | undefined;
+  #iterating = false;
+  #ended = false;
+  /** Tries since something was last heard. */
+  #attempt = 0;
+  #retry: (() => void) | undefined;
+
+  constructor(transport: ClientTransport, options: SubscribeOptions) {
+    this.#transport = transport;
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+    const asked = Object.fromEntries(Object.entries(options).filter(([key, value]) => !OWN_OPTIONS.has(key) && value !== undefined)) as Capabilities;
+    this.#request = {
+      type: "subscription.request",
+      aaep_version: AAEP_VERSION,
+      subscriber_id: options.subscriber_id ?? "earshot",
+      ...(options.subscriber_name === undefined ? {} : { subscriber_name: options.subscriber_name }),
+      capabilities: {
+        supports_confirmation_reply: true,
+        supports_clarification_reply: true,
+        supported_conformance_levels: [1, 2, 3],
+        ...asked,
+        supported_extensions: [...new Set([EXTENSION_URI, ...(asked.supported_extensions ?? [])])],
+        [EXTENSION_PREFIX]: { resume: true, ...(asked[EXTENSION_PREFIX] as object | undefined) },
+      },
+    };
+    options.signal?.addEventListener("abort", () => void this.close(), { once: true });
+  }
+
+  get accepted(): SubscriptionAccepted {
+    if (!this.#accepted) throw new EarshotError("not_connected", "The subscription has not been accepted yet.");
+    return this.#accepted;
+  }
+  get id(): string {
+    return this.accepted.subscription_id;
+  }
+
+  async connect(): Promise<this> {
+    await this.#open(undefined);
+    return this;
+  }
+
+  on<Name extends keyof SubscriberEvents>(name: Name, handler: Handler<Name>): () => void {
+    const handlers = this.#handlers.get(name) ?? new Set();
+    handlers.add(handler as Handler<never>);
+    this.#handlers.set(name, handlers);
+    return () => void handlers.delete(handler as Handler<never>);
+  }
+
+  /** Changes only what is named (5.7). */
+  async renegotiate(capabilities: Capabilities): Promise<SubscriptionAccepted> {
+    const { answer } = await this.#send({ type: "subscription.renegotiate", subscription_id: this.id, capabilities });
+    if (answer?.type === "subscription.rejected") {
+      this.#end("rejected", answer.reason_message);
+      throw new ProtocolError(answer.reason_code, answer.reason_message);
+    }
+    this.#request = { ...this.#request, capabilities: { ...this.#request.capabilities, ...capabilities } };
+    if (answer) this.#accepted = answer;
+    return this.accepted;
+  }
+
+  /** Sends any message of yours, e.g. one of the extension's. */
+  send(message: OtherMessage): Promise<Sent> {
+    return this.#send(message);
+  }
+
+  async close(): Promise<void> {
+    if (this.#ended) return;
+    const line = this.#line;
+    this.#end("subscriber_closed", "You ended the subscription.");
+    if (line) await this.#leave(line);
+  }
+
+  async *[Symbol.asyncIterator](): AsyncIterator<AgentEvent> {
+    this.#iterating = true;
+    try {
+      for (;;) {
+        const event = this.#queue.shift();
+        if (event) yield event;
+        else if (this.#ended) return;
+        else {
+          await new Promise<void>((resolve) => {
+            this.#wake = resolve;
+          });
+        }
+      }
+    } finally {
+      this.#iterating = false;
+    }
+  }
+
+  async #open(last: string | undefined): Promise<void> {
+    const subscription_id = this.#accepted?.subscription_id;
+    this.#memory.reconnected();
+    // A line may speak, or drop, before it is in hand: a question heard then could not be answered.
+    let early: (() => void)[] | undefined = [];
+    const inTurn = (job: () => void) => (early ? void early.push(job) : job());
+    const line = await this.#transport.open(this.#request, subscription_id ? { subscription_id, last_event_id: last } : undefined, {
+      message: (text, cursor) => inTurn(() => this.#line === line && this.#hear(text, cursor)),
+      closed: (reason) => inTurn(() => this.#line === line && this.#lost(reason)),
+    });
+    const { answer } = line;
+    if (answer.type === "subscription.rejected") {
+      line.close();
+      throw new Rejected(answer.reason_code, answer.reason_message, answer.retry_after_seconds);
+    }
+    this.#accepted = answer;
+    if (this.#ended) return this.#leave(line);
+    this.#line = line;
+    this.#emit("line", { state: "connected", message: "Connected." });
+    for (const { resolve } of this.#waiting) resolve(line);
+    this.#waiting.clear();
+    const jobs = early;
+    early = undefined;
+    for (const job of jobs) job();
+  }
+
+  #lost(reason: LineClosed): void {
+    this.#line = undefined;
+    if (this.#ended) return;
+    this.#emit("line", { state: "lost", message: reason.message });
+    if (reason.reconnect && this.#options.reconnect !== false) this.#again();
+    else this.#end(reason.code, reason.message);
+  }
+
+  #again(least_seconds = 0): void {
+    if (this.#ended) return;
+    const wait = Math.max(least_seconds * 1000, 0) + backoff(this.#attempt++, this.#options.random ?? Math.random);
+    this.#retry = this.#clock.timer(this.#clock.now() + wait, () => {
+      this.#open(this.#memory.cursor).catch((error: unknown) => {
+        if (this.#ended) return;
+        const { code = "unreachable", message, reconnect = true } = error as Partial<LineError> & Error;
+        if (error instanceof Rejected && error.code === "rate_limit") this.#again(error.retry_after_seconds);
+        else if (error instanceof Rejected || !reconnect) this.#end(code, message);
+        else this.#again();
+      });
+    });
+  }
+
+  #hear(text: string, cursor: boolean): void {
+    this.#attempt = 0;
+    const parsed = parse(text, { mode: "tolerant" });
+    if (!parsed.ok) return this.#emit("violation", { issues: parsed.issues, type: parsed.type });
+    if (parsed.kind === "message") {
+      if (parsed.message.type === "subscription.close") {
+        const { reason_code, reason_message } = parsed.message;
+        // A restart is not the end: the line's own closing says to come back.
+        if (reason_code !== "producer_shutdown") this.#end(reason_code, reason_message ?? "The agent ended the subscription.");
+      }
+      return;
+    }
+    this.#answerAgain(parsed.message);
+    const event = this.#memory.take(parsed.message, cursor);
+    if (!event) return;
+    const gap = event.extensions?.["earshot"]?.["gap"] as { reason?: string } | undefined;
+    if (gap) this.#emit("gap", { reason: String(gap.reason), session_id: event.session_id });
+    this.#keep(event);
+    this.#emit("event", event);
+    if (event.type === "aaep:agent.awaiting.confirmation") this.#emit("confirmation", this.#confirmation(event as AwaitingConfirmation));
+    else if (event.type === "aaep:agent.awaiting.clarification") this.#emit("clarification", this.#clarification(event as AwaitingClarification));
+  }
+
+  #keep(event: AgentEvent): void {
+    if (this.#queue.length >= MOST_WAITING) {
+      const dropped = this.#queue.shift()!;
+      if (this.#iterating) this.#emit("gap", { reason: "not_read", session_id: dropped.session_id });
+    }
+    this.#queue.push(event);
+    this.#wake?.();
+    this.#wake = undefined;
+  }
+
+  /** A question that is asked again although it was answered: the answer went down with the line. */
+  #answerAgain(event: AgentEvent): void {
+    const token = (event as { reply_token?: unknown }).reply_token;
+    const answer = typeof token === "string" ? this.#answers.get(token) : undefined;
+    if (answer) void this.#line?.send(answer).catch(() => undefined);
+  }
+
+  async #answer(message: OtherMessage & { reply_token: string }): Promise<boolean | undefined> {
+    this.#answers.set(message.reply_token, message);
+    if (this.#answers.size > MOST_ANSWERS) this.#answers.delete(this.#answers.keys().next().value!);
+    const { taken } = await this.#send(message);
+    if (taken !== undefined) this.#answers.delete(message.reply_token);
+    return taken;
+  }
+
+  #confirmation(event: AwaitingConfirmation): ConfirmationAsk {
+    const { reply_token } = event;
+    const decide = (decision: "accept" | "reject") =>
+      this.#answer({ type: "confirmation.reply", reply_token, decision, subscription_id: this.id, timestamp: this.#clock.timestamp() });
+    return { event, accept: () => decide("accept"), reject: () => decide("reject") };
+  }
+
+  #clarification(event: AwaitingClarification): ClarificationAsk {
+    const { reply_token } = event;
+    return {
+      event,
+      answer: (response) =>
+        this.#answer({ type: "clarification.reply", reply_token, response, subscription_id: this.id, timestamp: this.#clock.timestamp() }),
+    };
+  }
+
+  /** Waits for the line while it is being brought back: what a person said is not lost because it was said in between. */
+  async #send(message: OtherMessage): Promise<Sent> {
+    if (this.#ended || !this.#accepted) throw new EarshotError("not_connected", "The subscription has ended, or was never accepted.");
+    const line = this.#line ?? (await new Promise<ClientLine>((resolve, reject) => this.#waiting.add({ resolve, reject })));
+    return line.send(message);
+  }
+
+  async #leave(line: ClientLine): Promise<void> {
+    const { subscription_id } = this.accepted;
+    await line.send({ type: "subscription.close", subscription_id, reason_code: "subscriber_shutdown" }).catch(() => undefined);
+    line.close();
+  }
+
+  #emit<Name extends keyof SubscriberEvents>(name: Name, value: SubscriberEvents[Name]): void {
+    for (const handler of this.#handlers.get(name) ?? []) {
+      // One listener's mistake must not silence the others.
+      try {
+        (handler as Handler<Name>)(value);
+      } catch (error) {
+        queueMicrotask(() => {
+          throw error;
+        });
+      }
+    }
+  }
+
+  #end(code: string, message: string): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#retry?.();
+    this.#wake?.();
+    for (const { reject } of this.#waiting) reject(new EarshotError("not_connected", message));
+    this.#waiting.clear();
+    this.#emit("closed", { code, message });
+  }
+}

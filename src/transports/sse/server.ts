@@ -1,0 +1,222 @@
+/**
+ * AAEP over Server-Sent Events and POST (B.1, CON-65): three paths, the same for every HTTP server. It is handed
+ * functions and byte streams; sockets, frameworks and authentication are somebody else's.
+ */
+import { encodeSseEvent, encodeSseMessage, SSE_HEARTBEAT } from "../../framing/sse.ts";
+import { closeReason } from "../../protocol/close-reasons.ts";
+import { type Door, framed, type Incoming, type Line, type Outgoing, type Peer } from "../../protocol/door.ts";
+import type { Issue } from "../../protocol/issue.ts";
+import { parse } from "../../protocol/parse.ts";
+import type { Principal } from "../../protocol/principal.ts";
+import type { SubscriptionRejected } from "../../protocol/types.ts";
+import { whenExpired } from "../expiry.ts";
+
+/** A response body that stays open. */
+export interface ByteStream {
+  /** Names how `frame` makes its bytes: streams of one framing share them. */
+  readonly framing: string;
+  frame(text: string): Uint8Array;
+  /** A promise means: wait until it settles before writing more. */
+  write(bytes: Uint8Array): Promise<void> | undefined;
+  /** Sends what is waiting and these last words, then ends. */
+  end(last: Uint8Array): void;
+}
+
+/** What whoever holds the bytes tells the binding. */
+export interface OpenStream {
+  /** The stream is gone. */
+  gone(): void;
+  /** Its reader does not keep up: say so and end it (F14). */
+  slow(): void;
+}
+
+export interface HttpAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string;
+  /** Called with the stream once the headers are out. */
+  readonly stream?: (stream: ByteStream) => OpenStream;
+}
+
+export interface HttpQuestion {
+  readonly method: string;
+  /** The path after the prefix: "/subscriptions", "/events", "/replies". */
+  readonly path: string;
+  readonly query: URLSearchParams;
+  header(name: string): string | undefined;
+  readonly principal: Principal;
+  /** The body, or "too_large"; only read where one is expected. */
+  body(): Promise<Uint8Array | "too_large">;
+}
+
+export interface SseOptions {
+  readonly prefix: string;
+  readonly heartbeat_ms: number;
+  /** Calls back every so often until cancelled. */
+  readonly every: (ms: number, callback: () => void) => () => void;
+  /** A ticket that lets a browser's EventSource open this one stream (CON-52). */
+  readonly ticket?: (subscription_id: string, principal: Principal) => string | undefined;
+}
+
+const JSON_TYPE = { "content-type": "application/json; charset=utf-8", "cache-control": "no-store" };
+
+const STATUS: Record<SubscriptionRejected["reason_code"], number> = {
+  version_unsupported: 400,
+  manifest_signature_required: 409,
+  capabilities_incompatible: 409,
+  rate_limit: 429,
+  authentication_required: 401,
+  authorization_denied: 403,
+  transport_unavailable: 503,
+  unknown: 400,
+};
+
+export const json = (status: number, body: unknown, headers: Record<string, string> = {}): HttpAnswer => ({
+  status,
+  headers: { ...JSON_TYPE, ...headers },
+  body: JSON.stringify(body),
+});
+
+const bad = (issues: readonly Issue[]): HttpAnswer =>
+  json(issues[0]?.code === "too_large" ? 413 : 400, {
+    error: "invalid_message",
+    message: "The message is not valid; each issue says what was expected.",
+    issues: issues.slice(0, 16),
+  });
+
+/** Every refused reply looks like this, whatever was wrong with it (CON-11). */
+const REPLY_REFUSED: HttpAnswer = json(400, { error: "reply_not_accepted" });
+
+export function rejection(rejected: SubscriptionRejected): HttpAnswer {
+  const retry = rejected.retry_after_seconds;
+  return json(STATUS[rejected.reason_code], rejected, {
+    ...(retry === undefined ? {} : { "retry-after": String(retry) }),
+    ...(rejected.reason_code === "authentication_required" ? { "www-authenticate": 'Bearer realm="aaep"' } : {}),
+  });
+}
+
+export function createSseServer(door: Door, options: SseOptions) {
+  return async (question: HttpQuestion): Promise<HttpAnswer | undefined> => {
+    const { method, path } = question;
+    const allow = (...methods: string[]): HttpAnswer | undefined =>
+      methods.includes(method) ? undefined : json(405, { error: "method_not_allowed", message: `Use ${methods.join(" or ")} here.` }, { allow: methods.join(", ") });
+    switch (path) {
+      case "/subscriptions":
+        return allow("POST") ?? subscribe(question);
+      case "/replies":
+        return allow("POST") ?? reply(question);
+      case "/events":
+        return allow("GET") ?? events(question);
+      default:
+        return undefined;
+    }
+  };
+
+  async function read(question: HttpQuestion): Promise<{ bytes: Uint8Array } | { answer: HttpAnswer }> {
+    const type = question.header("content-type") ?? "";
+    if (!/^application\/json\b/i.test(type)) {
+      return { answer: json(415, { error: "unsupported_media_type", message: "Send the message with Content-Type: application/json." }) };
+    }
+    const bytes = await question.body();
+    return bytes === "too_large" ? { answer: json(413, { error: "too_large", message: "The message is larger than allowed." }) } : { bytes };
+  }
+
+  async function subscribe(question: HttpQuestion): Promise<HttpAnswer> {
+    const body = await read(question);
+    if ("answer" in body) return body.answer;
+    const parsed = parse(body.bytes, { mode: "tolerant" });
+    if (!parsed.ok) return bad(parsed.issues);
+    if (parsed.message.type !== "subscription.request") {
+      return json(400, { error: "invalid_message", message: "Send a subscription.request here; replies go to the replies path." });
+    }
+    const { answer, line } = door.request(parsed.message as never, question.principal, "sse");
+    if (!line) return rejection(answer as SubscriptionRejected);
+    const ticket = options.ticket?.(line.id, question.principal);
+    const location = `${options.prefix}/events?subscription_id=${line.id}${ticket ? `&ticket=${ticket}` : ""}`;
+    return json(201, answer, { location });
+  }
+
+  async function reply(question: HttpQuestion): Promise<HttpAnswer> {
+    const body = await read(question);
+    if ("answer" in body) return body.answer;
+    const parsed = parse(body.bytes, { mode: "tolerant" });
+    const type = parsed.ok ? parsed.message.type : parsed.type;
+    const isReply = type === "confirmation.reply" || type === "clarification.reply";
+    if (!parsed.ok) return isReply ? REPLY_REFUSED : bad(parsed.issues);
+    if (isReply && !("subscription_id" in parsed.message)) return REPLY_REFUSED;
+    if (parsed.kind !== "message" || !("subscription_id" in parsed.message) || parsed.message.type === "subscription.accepted") {
+      return json(400, { error: "invalid_message", message: "This path takes replies, renegotiations and closes." });
+    }
+    const handled = door.handle(parsed.message as Incoming, question.principal);
+    if ("answer" in handled) {
+      return handled.answer.type === "subscription.accepted" ? json(200, handled.answer) : rejection(handled.answer);
+    }
+    return handled.taken ? { status: 204, headers: { "cache-control": "no-store" } } : REPLY_REFUSED;
+  }
+
+  function events(question: HttpQuestion): HttpAnswer {
+    const id = question.query.get("subscription_id") ?? "";
+    const line = door.find(id, question.principal);
+    // Not 404: a browser's EventSource would give up for good on a subscription that merely expired (F16).
+    if (!line) {
+      return json(410, { error: "subscription_unknown", message: "This subscription does not exist or has ended. Send a new subscription.request." });
+    }
+    const lastEventId = question.header("last-event-id") || question.query.get("last_event_id") || undefined;
+    return {
+      status: 200,
+      headers: {
+        "content-type": "text/event-stream; charset=utf-8",
+        "cache-control": "no-cache, no-transform",
+        "x-accel-buffering": "no",
+      },
+      stream: (stream) => openEvents(stream, line, lastEventId, question.principal),
+    };
+  }
+
+  function openEvents(stream: ByteStream, line: Line, lastEventId: string | undefined, principal: Principal): OpenStream {
+    let open = true;
+    const close = (code: string) => {
+      if (!open) return;
+      open = false;
+      stopHeartbeat();
+      stopExpiry();
+      stream.end(stream.frame(encodeClosing(code)));
+    };
+    const peer = createPeer(stream, close);
+    /** Ended from this side of the door: the hub lets go first, so that nothing is sent after the last words. */
+    const leave = (code: string) => {
+      line.disconnect(peer);
+      close(code);
+    };
+    const stopHeartbeat = options.every(options.heartbeat_ms, () => void stream.write(stream.frame(SSE_HEARTBEAT)));
+    const stopExpiry = whenExpired(principal, () => leave("credential_expired"));
+    // Something at once, so that proxies pass the headers on.
+    void stream.write(stream.frame(": connected\n\n"));
+    line.connect(peer, lastEventId);
+    return {
+      gone: () => {
+        open = false;
+        stopHeartbeat();
+        stopExpiry();
+        line.disconnect(peer);
+      },
+      slow: () => leave("too_slow"),
+    };
+  }
+}
+
+function createPeer(stream: ByteStream, close: (code: string) => void): Peer {
+  const encode = ({ json, event_id, cursor }: Outgoing) => stream.frame(encodeSseEvent(json, cursor ? event_id : undefined));
+  const framing = `sse-${stream.framing}`;
+  return {
+    send: (event) => stream.write(framed(event, framing, encode)),
+    tell: (message) => void stream.write(stream.frame(encodeSseMessage(JSON.stringify(message)))),
+    close,
+  };
+}
+
+/** SSE has no close codes: why a stream ends, and whether to come back, is its last message. */
+function encodeClosing(code: string): string {
+  const { reconnect, sentence } = closeReason(code);
+  return encodeSseMessage(JSON.stringify({ type: "earshot:closing", reason_code: code, reason_message: sentence, reconnect }));
+}

@@ -1,0 +1,107 @@
+/**
+ * AAEP over WebSocket (B.2, CON-64): one endpoint, one message per text frame, the request first. It is handed a socket
+ * that already passed authentication; frames are built once per event and written straight to the connection.
+ */
+import { type CloseCode, closeReason } from "../../protocol/close-reasons.ts";
+import { type Door, framed, type Incoming, type Line, type Outgoing, type Peer } from "../../protocol/door.ts";
+import { parse } from "../../protocol/parse.ts";
+import type { Principal } from "../../protocol/principal.ts";
+import type { SubscriptionRequest } from "../../protocol/types.ts";
+import { whenExpired } from "../expiry.ts";
+
+export const SUBPROTOCOL = "aaep.v1";
+
+/** A WebSocket as this binding needs it. */
+export interface ServerSocket {
+  /** Writes one whole text frame, or what `frame` made of one. */
+  write(frame: Uint8Array): Promise<void> | undefined;
+  frame(text: string): Uint8Array;
+  close(code: number, reason: string): void;
+}
+
+export interface WebSocketSession {
+  /** Text, or binary bytes that are read as text all the same. */
+  message(data: string | Uint8Array): void;
+  closed(): void;
+  /** Nothing was asked for, or nothing is read: say why and end it (F14). */
+  leave(code: CloseCode): void;
+  /** Whether a subscription has been asked for and accepted. */
+  readonly subscribed: boolean;
+}
+
+export function openWebSocket(socket: ServerSocket, door: Door, principal: Principal): WebSocketSession {
+  let line: Line | undefined;
+  let ended = false;
+  const encode = ({ json }: Outgoing) => socket.frame(json);
+  const tell = (message: unknown) => void socket.write(socket.frame(JSON.stringify(message)));
+  const close = (code: string) => {
+    if (ended) return;
+    ended = true;
+    stopExpiry();
+    const { websocket, sentence } = closeReason(code);
+    socket.close(websocket, sentence);
+  };
+  /** Ended from this side of the door: the hub lets go first, so that nothing is sent after the close frame. */
+  const leave = (code: CloseCode) => {
+    line?.disconnect(peer);
+    close(code);
+  };
+  const peer: Peer = {
+    send: (event) => socket.write(framed(event, "websocket", encode)),
+    tell,
+    close,
+  };
+  const stopExpiry = whenExpired(principal, () => leave("credential_expired"));
+
+  function subscribe(request: SubscriptionRequest): void {
+    if (line) {
+      return tell({
+        type: "subscription.rejected",
+        reason_code: "capabilities_incompatible",
+        reason_message: "There is one subscription per connection. Renegotiate this one, or open another connection.",
+      });
+    }
+    const answered = door.request(request, principal, "websocket");
+    tell(answered.answer);
+    if (!answered.line) return close("rejected");
+    line = answered.line;
+    line.connect(peer);
+  }
+
+  return {
+    message(data) {
+      if (ended) return;
+      const parsed = parse(data, { mode: "tolerant" });
+      if (!parsed.ok) {
+        // Before the handshake nothing can be right; after it, one bad message is ignored like any other (CNF-15).
+        const tooLarge = parsed.issues[0]?.code === "too_large";
+        if (tooLarge) close("too_large");
+        else if (!line) refuse(parsed.issues[0]?.message ?? "The message is not valid.");
+        return;
+      }
+      const { message } = parsed;
+      if (message.type === "subscription.request") return subscribe(message as SubscriptionRequest);
+      if (!line) return refuse("Send a subscription.request first.");
+      if (parsed.kind !== "message" || !("subscription_id" in message)) return;
+      const handled = door.handle(message as Incoming, principal, line);
+      if ("answer" in handled) {
+        tell(handled.answer);
+        if (handled.answer.type === "subscription.rejected") close("protocol_violation");
+      } else if (message.type === "subscription.close" && handled.taken) close("subscriber_closed");
+    },
+    closed() {
+      ended = true;
+      stopExpiry();
+      line?.disconnect(peer);
+    },
+    leave,
+    get subscribed() {
+      return line !== undefined;
+    },
+  };
+
+  function refuse(reason_message: string): void {
+    tell({ type: "subscription.rejected", reason_code: "unknown", reason_message });
+    close("rejected");
+  }
+}
