@@ -1,8 +1,15 @@
-/** One address string, the right transport: http(s):// is SSE, ws(s):// is WebSocket. Each is loaded only when it is used. */
+/**
+ * One address string, the right transport: http(s):// is SSE, ws(s):// is WebSocket, grpc(s):// is gRPC, unix:<path> a
+ * socket on this machine, pipe:<name> a Windows pipe, stdio:<command> a program to start. Each is loaded only when it is used.
+ */
+
 import { EarshotError } from "../protocol/errors.ts";
-import type { ClientTransport } from "../subscriber/transport.ts";
 import { type SubscribeOptions, Subscriber } from "../subscriber/subscriber.ts";
+import type { ClientTransport } from "../subscriber/transport.ts";
+import type { GrpcClientTls } from "../transports/grpc/client.ts";
 import type { Token, WebSocketLike } from "../transports/websocket/client.ts";
+import { placeOf, splitCommand } from "./address.ts";
+import { withFallback } from "./fallback.ts";
 
 export interface ConnectOptions extends SubscribeOptions {
   /** A bearer token, or how to get one: a function is asked again for every connection (F18). */
@@ -10,11 +17,19 @@ export interface ConnectOptions extends SubscribeOptions {
   readonly prefix?: string;
   /** A line that is silent for so long is taken for dead; three heartbeats by default. */
   readonly silence_ms?: number;
+  /** For grpcs://, in PEM: an authority of your own, and your certificate where the agent asks for one. */
+  readonly tls?: GrpcClientTls;
 }
 
-export async function transportFor(address: string, { token, prefix = "/aaep/v1", silence_ms }: ConnectOptions = {}): Promise<ClientTransport> {
+export async function transportFor(
+  address: string,
+  { token, prefix = "/aaep/v1", silence_ms, tls }: ConnectOptions = {},
+): Promise<ClientTransport> {
   const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(address)?.[1]?.toLowerCase();
-  const credentials = { ...(token === undefined ? {} : { token }), ...(silence_ms === undefined ? {} : { silence_ms }) };
+  const credentials = {
+    ...(token === undefined ? {} : { token }),
+    ...(silence_ms === undefined ? {} : { silence_ms }),
+  };
   switch (scheme) {
     case "http":
     case "https": {
@@ -28,21 +43,48 @@ export async function transportFor(address: string, { token, prefix = "/aaep/v1"
       if (url.pathname === "/") url.pathname = `${prefix}/ws`;
       return createWebSocketClient({ url: url.href, create: await webSocketFactory(), ...credentials });
     }
+    case "unix":
+    case "pipe": {
+      const { createIpcClient } = await import("../transports/ipc/client.ts");
+      return createIpcClient({ path: placeOf(address) });
+    }
+    case "stdio": {
+      const { createStdioClient } = await import("../transports/stdio/client.ts");
+      return createStdioClient({ command: splitCommand(address.slice("stdio:".length)) });
+    }
+    case "grpc":
+    case "grpcs": {
+      const { createGrpcClient } = await import("../transports/grpc/client.ts");
+      return createGrpcClient({ url: address, ...credentials, ...(tls === undefined ? {} : { tls }) });
+    }
     default:
-      throw new EarshotError("unknown_address", `"${address.slice(0, 80)}" is no address of an agent. Use http://, https://, ws:// or wss://.`);
+      throw new EarshotError(
+        "unknown_address",
+        `"${address.slice(0, 80)}" is no address of an agent. Use http://, https://, ws://, wss://, grpc://, grpcs://, unix:<path>, pipe:<name> or stdio:<command>.`,
+      );
   }
 }
 
 /** Browsers bring a WebSocket; under Node the ws package is used, which can send headers. */
-async function webSocketFactory(): Promise<(url: string, protocol: string, headers: Readonly<Record<string, string>>) => WebSocketLike> {
+async function webSocketFactory(): Promise<
+  (url: string, protocol: string, headers: Readonly<Record<string, string>>) => WebSocketLike
+> {
   const inNode = typeof process === "object" && typeof process.versions?.node === "string";
   if (!inNode) return (url, protocol) => new WebSocket(url, protocol) as unknown as WebSocketLike;
   const { WebSocket: NodeWebSocket } = await import("ws");
-  return (url, protocol, headers) => new NodeWebSocket(url, protocol, { headers, perMessageDeflate: false }) as unknown as WebSocketLike;
+  return (url, protocol, headers) =>
+    new NodeWebSocket(url, protocol, { headers, perMessageDeflate: false }) as unknown as WebSocketLike;
 }
 
-/** Subscribes at an address and resolves once the producer has accepted. */
-export async function subscribe(address: string, options: ConnectOptions = {}): Promise<Subscriber> {
-  const { token: _, prefix: __, silence_ms: ___, ...rest } = options;
-  return new Subscriber(await transportFor(address, options), rest).connect();
+/** Subscribes at an address, or at the first of several that can be reached, and resolves once the producer has accepted. */
+export async function subscribe(
+  address: string | readonly [string, ...string[]],
+  options: ConnectOptions = {},
+): Promise<Subscriber> {
+  const { token: _, prefix: __, silence_ms: ___, tls: ____, ...rest } = options;
+  const [first, ...others] = typeof address === "string" ? [address] : address;
+  const transport = await transportFor(first, options);
+  if (others.length === 0) return new Subscriber(transport, rest).connect();
+  const more = await Promise.all(others.map((one) => transportFor(one, options)));
+  return new Subscriber(withFallback([transport, ...more]), rest).connect();
 }

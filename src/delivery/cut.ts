@@ -131,8 +131,7 @@ export class Cutter {
       this.#emit(output, pending, pending.text.length, hint, false, marked, pieces);
     }
     const only = pieces.length === 1 && own === 0 ? pieces[0]!.text! : undefined;
-    if (only && only.start === marked.start && only.text === chunk && only.complete === complete)
-      pieces[0]!.whole = true;
+    if (only && only.start === marked.start && only.text === chunk) pieces[0]!.whole = true;
   }
 
   /** Adds a chunk; what would not fit into one event any more goes out before it, as it stands. */

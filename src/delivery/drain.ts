@@ -67,11 +67,11 @@ export class Drain {
   flush(member: Subscription, now: number, pressing?: (piece: Piece) => boolean): void {
     if (member.halted) return;
     const { lane } = member.group;
+    // What lies before the place the listener had reached under other terms was heard.
+    const from = member.heard ? Math.max(member.place, member.settled) : member.place;
     if (member.lost > 0)
-      this.#skip(member, lane.criticalsFrom(Math.max(member.place, lane.start))[0] ?? lane.end, now);
-    const criticals = lane.criticalsFrom(
-      member.heard ? Math.max(member.place, member.settled) : member.place,
-    );
+      this.#skip(member, lane.criticalsFrom(Math.max(from, lane.start))[0] ?? lane.end, now);
+    const criticals = lane.criticalsFrom(Math.max(from, member.place));
     const last = pressing ? criticals.filter((at) => pressing(lane.piece(at)!)).at(-1) : criticals.at(-1);
     if (last === undefined) return;
     const most = this.#options.lag_bound;

@@ -9,7 +9,7 @@ import { type Cursor, decodeId } from "./cursor.ts";
 import type { Piece } from "./cut.ts";
 import { Drain } from "./drain.ts";
 import type { LogEntry, LogIdentity } from "./entry.ts";
-import { type Heard, heardAt, heardAtLeast, isHeld, type Standpoint } from "./heard.ts";
+import { agedOut, type Heard, heardAt, heardAtLeast, type Standpoint } from "./heard.ts";
 import { Lane, type View } from "./lane.ts";
 import { ENGLISH_WORDS, type GapReason, type NoticeWords, noticesOfGap, openQuestions } from "./notices.ts";
 import { Schedule } from "./schedule.ts";
@@ -263,8 +263,9 @@ export class Engine {
     member.run = undefined;
     member.index = 0;
     member.heard = heard;
-    // The old lane held more than the log does: the rest of it is gone.
-    if (!isHeld(this.window, heard)) member.lost = Math.max(1, heard.from);
+    // The old lane may have held more than the log does.
+    for (const track of agedOut(this.window, heard, member.view))
+      member.notices.push({ track, gap: "lagging" });
   }
 
   #renegotiate(member: Subscription, terms: Terms): void {

@@ -9,7 +9,7 @@ import type { OutputStreaming } from "../protocol/types.ts";
 import type { Cursor } from "./cursor.ts";
 import type { Piece } from "./cut.ts";
 import type { Lane, Run, View } from "./lane.ts";
-import type { OutputTrack } from "./track.ts";
+import type { OutputTrack, SessionTrack } from "./track.ts";
 import type { LogWindow } from "./window.ts";
 
 export interface Heard {
@@ -127,16 +127,22 @@ function lengthAt(output: OutputTrack, before: number): number {
   return 0;
 }
 
-/** Whether the log is still held as far back as what is unheard. */
-export function isHeld(window: LogWindow, { from, texts }: Heard): boolean {
-  if (from < window.first) return false;
+/** The sessions of which something unheard has aged out of the log meanwhile. */
+export function agedOut(window: LogWindow, { from, before, texts }: Heard, view: View): Set<SessionTrack> {
+  const aged = new Set<SessionTrack>();
+  const add = (track: SessionTrack) => {
+    const isOver = track.ended && (track.entries.at(-1)?.entry.seq ?? 0) < before;
+    if (!isOver && view.hears(track)) aged.add(track);
+  };
+  if (from < window.first)
+    for (const track of window.tracks.values()) if (track.begins < window.first) add(track);
   for (const [output, start] of texts) {
     const { entries, begins } = output.track;
     if (entries[0]?.entry.seq === begins) continue;
-    const first = entries.find((one) => one.output === output)?.start ?? output.length;
-    if (start < first) return false;
+    const held = entries.find((one) => one.output === output)?.start ?? output.length;
+    if (start < held) add(output.track);
   }
-  return true;
+  return aged;
 }
 
 /** The part of a piece that is new; undefined if none is. */

@@ -21,8 +21,10 @@ export const NUMERAL = 7;
 export const TIME = 8;
 export const ROMAN = 9;
 
-const ACRONYM = /^\p{L}\p{M}*(?:[.-]+\p{L}\p{M}*)+$/u;
+// A conjunct such as క్రీ counts as one letter.
+const ACRONYM = /^\p{L}(?:\p{M}+\p{Lo})?\p{M}*(?:[.-]+\p{L}(?:\p{M}+\p{Lo})?\p{M}*)+$/u;
 const SHORT_PARTS = /^\p{Ll}{1,2}(?:\.\p{Ll}{1,2})+$/u;
+const HOURS_AND_ERAS = /^(?:[ap]\.m|a\.d|b?\.?c\.e|b\.c)$/;
 const ROMAN_NUMERAL = /^[IVXLC]{2,}$/;
 /** Letters that make no word: "plkst.", "bldg.", "hlm.". */
 const CONSONANTS = /^[bcdfghjklmnpqrstvwxzçćčłńśšťźžżбвгджзклмнпрстфхцчшщ]{2,5}$/;
@@ -31,6 +33,8 @@ const BREATH = /^(?:h?m+|s?h+|p[sf]+t|[bg]?r+|tsk|z+|nth|thx|pls|btw)$/;
 const SYLLABIC = wordSet("cs sk hr sr bs sl mk bg cy");
 const units = wordSet(UNITS);
 const noAnswer = wordSet(BEFORE_NO);
+const DATE = /^\p{Nd}{1,2}\.\p{Nd}{1,2}$/u;
+const SHAPES_MOST = 1024;
 const TOKEN_MOST = 40;
 const DASH = 0x2d;
 const APOSTROPHE = 0x2019;
@@ -81,11 +85,27 @@ export function whatStandsBefore(tape: Tape, profile: Profile, stopAt: number): 
   return correct(profile, { kind, text, start, previous: tokenBefore(tape, end).text });
 }
 
+/** What a token looks like by itself, beside the kinds it may turn out to be. */
+const HOUR = 20; // 5 P.M., 44 B.C.: but "P.M. Sunak" has no number before it
+const UNIT = 21; // 6 ft. 2 in.
+const VOWELLESS = 22; // in the middle of a sentence probably an abbreviation
+
 function kindOf(tape: Tape, profile: Profile, text: string, from: number): number {
-  const lower = text.toLowerCase();
-  if ((lower === "a.m" || lower === "p.m") && profile.language !== "de") return TIME;
+  const shape = shapeOf(profile, text);
+  if (shape === TIME) return TIME;
+  const chained = tape.pastKind(from - 1) === SPACE ? kindOfChain(tape, profile, text, from) : 0;
+  if (chained !== 0) return chained;
+  if (shape < HOUR) return shape;
+  const spaced = tape.pastKind(from - 1) === SPACE;
+  const inside = tape.pastKind(spaced ? from - 2 : from - 1);
+  if (shape === HOUR) return inside === DIGIT ? TIME : STARTER;
+  if (inside === DIGIT) return shape === UNIT && spaced ? NUMBER : ORDINARY;
+  return shape === VOWELLESS && spaced && inside > 0 && inside <= LETTER ? STARTER : ORDINARY;
+}
+
+/** "z. B.", "i. d. R.": the longest known chain of short parts wins. */
+function kindOfChain(tape: Tape, profile: Profile, text: string, from: number): number {
   let kind = 0;
-  // "z. B.", "i. d. R.": the longest known chain of short parts wins.
   let chain = text;
   let start = from;
   for (let part = 0; part < 3 && chain.length < 12; part++) {
@@ -98,21 +118,47 @@ function kindOf(tape: Tape, profile: Profile, text: string, from: number): numbe
     start = previous.start;
     kind = kindOfAbbreviation(profile, chain) || kind;
   }
-  if (kind === 0) kind = kindOfAbbreviation(profile, text);
-  // l'Ing., dell'art.
-  if (kind === 0) kind = kindOfAbbreviation(profile, text.slice(text.search(/[^'’]*$/)));
-  // Bahnhofstr. 5
-  if (kind === 0 && profile.language === "de" && text.endsWith("str")) kind = STARTER;
+  return kind;
+}
+
+/** A text uses few words before its stops, and asking about one costs more than remembering it. */
+function shapeOf(profile: Profile, text: string): number {
+  const { shapes } = profile;
+  const known = shapes.get(text);
+  if (known !== undefined) return known;
+  if (shapes.size >= SHAPES_MOST) shapes.clear();
+  const shape = findShape(profile, text);
+  shapes.set(text, shape);
+  return shape;
+}
+
+function findShape(profile: Profile, text: string): number {
+  const { language } = profile;
+  const lower = text.toLowerCase();
+  if (language !== "de" && (text === "a.m" || text === "p.m")) return TIME;
+  if (language !== "de" && HOURS_AND_ERAS.test(lower)) return HOUR;
+  const kind =
+    kindOfAbbreviation(profile, text) ||
+    // l'Ing., dell'art.
+    kindOfAbbreviation(profile, text.slice(text.search(/[^'’]*$/))) ||
+    // Mon.-Fri. 9-5
+    kindOfAbbreviation(profile, /-(\p{L}{3,})$/u.exec(text)?.[1] ?? "");
   if (kind !== 0) return kind;
+  // dipl.ins.
+  const parts = text.split(".");
+  if (parts.length > 1 && parts.every((part) => kindOfAbbreviation(profile, part) !== 0))
+    return kindOfAbbreviation(profile, parts.at(-1)!);
+  // Kungsg. 5, but not Göteborg
+  if (language === "sv" && /^\p{Lu}\p{Ll}{3,}(?<!b[eo]r)g$/u.test(text)) return NUMBER;
+  // Bahnhofstr. 5
+  if (language === "de" && text.endsWith("str")) return STARTER;
   if (isSingleLetter(text)) return INITIAL;
-  if (/^\p{Nd}+$/u.test(text)) return NUMERAL;
+  if (/^\p{Nd}+$/u.test(text) || (profile.ordinal && DATE.test(text))) return NUMERAL;
   if (ROMAN_NUMERAL.test(text)) return ROMAN;
   if (ACRONYM.test(text) || SHORT_PARTS.test(text)) return STARTER;
-  const inside = tape.pastKind(from - 1) === SPACE ? tape.pastKind(from - 2) : 0;
-  if (inside === DIGIT) return units.has(text) ? NUMBER : ORDINARY;
-  const unknown =
-    inside > 0 && inside <= LETTER && CONSONANTS.test(text.slice(0, 1).toLowerCase() + text.slice(1));
-  return unknown && !BREATH.test(lower) && !SYLLABIC.has(profile.language) ? STARTER : ORDINARY;
+  if (units.has(text)) return UNIT;
+  const vowelless = CONSONANTS.test(text.slice(0, 1).toLowerCase() + text.slice(1));
+  return vowelless && !BREATH.test(lower) && !SYLLABIC.has(language) ? VOWELLESS : ORDINARY;
 }
 
 /** English words that are an abbreviation in one place only: "Dr. Oak" and "Oak Dr.", "no. 5" and "I said no." */

@@ -29,6 +29,9 @@ import {
 } from "./segment-lines.ts";
 import { FENCED, PARAGRAPH, pauses, type Scan, SENTENCE, TEXT, WORD } from "./segment-state.ts";
 
+/** A line no longer than this may be an item without a mark. */
+const BARE_MOST = 40;
+
 const leadIns = wordSet(TIME_LEAD_IN);
 
 export function openLine(s: Scan) {
@@ -43,6 +46,17 @@ export function openLine(s: Scan) {
   const free = opensParagraph || s.block !== PROSE || s.lastUnit === 0x3a || s.stop !== undefined;
   if (line.marker && !acceptsMarker(line.marker, list, free, opensParagraph)) {
     line.kind = PROSE;
+    delete line.marker;
+  }
+  // Code set off by its indent, which no list item explains.
+  if (
+    markdown &&
+    s.indent >= 4 &&
+    list.style === 0 &&
+    (opensParagraph || s.block === TABLE) &&
+    line.content === at
+  ) {
+    line.kind = TABLE;
     delete line.marker;
   }
   if (line.kind === BLANK_QUOTE) {
@@ -74,7 +88,12 @@ function levelOfProse(s: Scan, content: number, quoted: boolean): number {
     return ends ? SENTENCE : WORD;
   }
   if (pauses(lastUnit) && pauses(tape.at(content))) return SENTENCE;
-  if (kind === LOWER || s.isUnit()) return WORD;
+  if (s.isUnit()) return WORD;
+  // "Shopping list:", and then a few words to the line.
+  const short = s.at - s.lineStart <= BARE_MOST;
+  s.bare = short && (s.bare || lastUnit === 0x3a);
+  if (s.bare) return SENTENCE;
+  if (kind === LOWER) return WORD;
   return lastUnit === 0x3a || (s.keyed && kind === UPPER) ? SENTENCE : WORD;
 }
 
@@ -87,6 +106,7 @@ function enterLine(s: Scan, line: Line, level: number, first: boolean) {
   if (fresh || line.kind === TABLE) s.lineStart = at;
   s.quoted = s.markdown && line.content > at;
   s.keyed = false;
+  if (level === PARAGRAPH || line.marker) s.bare = false;
   if (line.marker) {
     list.style = line.marker.style;
     list.value = line.marker.value;
@@ -141,6 +161,7 @@ function readOpening(s: Scan, from: number) {
   const leadIn = kind === UPPER && leadIns.has(tape.word(at, 9));
   if (tape.starved) return;
   sentence.quoted = quoted;
+  sentence.pictured = kind === EMOJI;
   sentence.lower = kind === LOWER;
   sentence.leadIn = leadIn;
   s.at = from;

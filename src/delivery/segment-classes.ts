@@ -52,6 +52,8 @@ const TESTS: readonly (readonly [RegExp, number])[] = [
   [/^[\p{Pe}\p{Pf}]$/u, CLOSE],
   [IDEOGRAPHIC, CJK],
   [SOUTH_EAST, SEA],
+  // Georgian has had capitals since 2018, and nobody opens a sentence with them.
+  [/^\p{Script=Georgian}$/u, LETTER],
   [/^\p{Ll}$/u, LOWER],
   [/^[\p{Lu}\p{Lt}]$/u, UPPER],
   [/^\p{L}$/u, LETTER],

@@ -20,8 +20,8 @@ const NORWEGIAN =
   "f.eks bl.a dvs d.v.s ca inkl ekskl jf jfr kl pga evt ifm ift mht hr fr sml vedr bl adv dir cand mag ing adr alm ang d.d fhv fmd forf gl iflg i.h.t jvf kgl m.h.t m.a.o o.a p.g.a p.t ref t.o.m tidl udg vha s.k såk|nr s kap art tlf fig stk bd jan feb mar apr jun jul aug sep sept okt nov des dec afd avd pkt sp vol tab ill lør søn man tir ons tor fre||osv mv m.m m.v mm o.l o.lign m.fl f.kr e.kr kr o.s.v mill mio mrd|";
 
 export const ABBREVIATIONS: Record<string, string> = {
-  en: "messrs =Rev =Hon =Gen =Sen =Rep =Gov =Pres =Lt =Col =Maj capt cmdr cpl sgt =Pvt =Adm =Brig supt insp =Fr =Br =Mt atty asst =v viz esp =ca incl excl a.k.a w.r.t n.b p.s mx =Amb =Det =Cllr =Msgr =Cdr =Pfc =Spc attn|nos figs vols ch chap sec sect eq eqs par para pt pts ver max min avg ext app =b =d =c =n =Jan =Feb =Mar =Apr =Jun =Jul =Aug =Sep =Sept =Oct =Nov =Dec =Mon =Tue =Tues =Wed =Thu =Thur =Thurs =Fri =Sat =Sun rev ep bk pg pgs cl rte rt|sr esq bros ave blvd rd st ste ft hwy bldg dept univ assn govt intl est =al ed eds =Calif =Fla =Mass =Penn =Conn =Ariz =Wash =Colo =Ill =Okla =Ore =Tenn =Va =Wis =Minn =Mich =Tex ed.d d.phil =Sec apt rm fl pkwy ln ct pl sq ter cir mfg misc div natl assoc supp deg =Ala =Ark =Del =Ga =Ind =Kan =Ky =La =Md =Miss =Mo =Mont =Neb =Nev =Pa =Vt =Wyo =Ont =Que =Ft|ibid co.uk|",
-  de: "=Hr =Fr hrn z.b d.h i.d.r z.t z.zt bzw ca evtl ggf gem sog vgl inkl exkl zzgl abzgl mind dipl =Ing =Mag insb bspw o.g u.u i.a m.e geb gest verh fa gez rd zw bes einschl lt i.v =z =d =u =i =o =s =v =m u.a z.hd h.c frl ung =a dt eigtl engl frz lat allg bez betr ders hl jun med phil jur rer nat dres habil i.allg n.b u.v.a v.a zit urspr ugs od ähnl entspr vorm tägl wg|nrn max min s abs abb kap bd tab ziff rn mär dez okt jan feb apr jul aug sep sept nov anm abschn bl bsp pos hj =Mo =Di =Mi =Do =Sa =So|str mio mrd tsd std hrsg aufl e.v g.m.b.h a.m a.d|usw u.s.w usf u.v.m u.ä o.ä jh jhd jhs v.chr n.chr sek|",
+  en: "messrs =Rev =Hon =Gen =Sen =Rep =Gov =Pres =Lt =Col =Maj capt cmdr cpl sgt =Pvt =Adm =Brig supt insp =Fr =Br =Mt atty asst =v viz esp =ca incl excl a.k.a w.r.t n.b p.s mx =Amb =Det =Cllr =Msgr =Cdr =Pfc =Spc attn|nos figs vols ch chap sec sect eq eqs par para pts ver max min avg ext app =b =d =c =n =Jan =Feb =Mar =Apr =Jun =Jul =Aug =Sep =Sept =Oct =Nov =Dec =Mon =Tue =Tues =Wed =Thu =Thur =Thurs =Fri =Sat =Sun rev ep bk pg pgs cl rte rt|sr esq bros ave blvd rd st ste ft hwy bldg dept univ assn govt intl est =al ed eds =Calif =Fla =Mass =Penn =Conn =Ariz =Wash =Colo =Ill =Okla =Ore =Tenn =Va =Wis =Minn =Mich =Tex ed.d d.phil =Sec apt rm fl pkwy ln ct pl sq ter cir mfg misc div natl assoc supp deg =Pt =Ala =Ark =Del =Ga =Ind =Kan =Ky =La =Md =Miss =Mo =Mont =Neb =Nev =Pa =Vt =Wyo =Ont =Que =Ft|ibid co.uk|",
+  de: "=Hr =Fr hrn z.b d.h i.d.r z.t z.zt bzw ca evtl ggf gem sog vgl inkl exkl zzgl abzgl mind dipl =Ing =Mag insb bspw o.g u.u i.a m.e geb gest verh fa gez rd zw bes einschl lt i.v =z =d =u =i =o =s =v =m u.a z.hd h.c frl ung =a dt eigtl engl frz lat allg bez betr ders hl jun med phil jur rer nat dres habil i.allg n.b u.v.a v.a zit urspr ugs od a.d ähnl entspr vorm tägl wg|nrn max min s abs abb kap bd tab ziff rn mär dez okt jan feb apr jul aug sep sept nov anm abschn bl bsp pos hj =Mo =Di =Mi =Do =Sa =So|str mio mrd tsd std hrsg aufl e.v g.m.b.h a.m|usw u.s.w usf u.v.m u.ä o.ä jh jhd jhs v.chr n.chr sek|",
   fr: "=M =MM pr ste p.ex c.-à-d env =av =apr boul bd tél éd st sr vve bibl|chap t num n° nos janv févr avr juil sept oct nov déc pag art al ann réf tab sect liv min max|cie sté|j.-c av.j.-c apr.j.-c|",
   es: "sr sra srta sres dra =D dña lic ing arq profa gral cnel ee p.ej av avda sto sta aprox ej mons sras srtas dras ilmo ilma excmo excma fr pbro pdte hno hna pza plza ctra urb pto ntra sgto tte cmdte|núm nº n° pág págs cap tfno máx mín s ene feb mar abr jun jul ago sep sept oct nov dic ref arts figs vols párr apdo km exp tít|ee.uu ud uds vd s.a depto dpto cía c.p ltda s.l hnos|a.c d.c a.de.c|",
   pt: "sr sra srs sras srta dra drs profa eng arq exmo exma ilmo =D =V v.exa p.ex av =Pe =Gen =Cel aprox ex sto sta dras ilma prof.ª rev fr r al pç pça rod estr tv jd ten maj|nº n n.º pág págs cap séc núm jan fev mar abr mai jun jul ago set out nov dez tab ed fl fls min max km apto ap bl|ltda cia s.a e.u.a|a.c d.c|",
@@ -171,10 +171,19 @@ export const TIME_LEAD_IN = "At By On Around From Since Until Before After In Ev
 
 /** Who says a quotation: “Stop!” John said. */
 export const SPEECH =
-  "said says asked asks replied cried shouted yelled whispered exclaimed answered added called muttered";
+  "said says asked asks replied cried shouted yelled whispered exclaimed answered added called muttered wondered demanded insisted sighed screamed snapped murmured responded explained begged warned replies";
 
 /** Small words that answer a question by themselves. */
 export const REPLIES = "yes no yeah yep nope ok okay maybe sure i";
+
+/** After these a number with a stop is a year: godine 1991. Hrvatska */
+export const BEFORE_YEAR = "godine godini leta letu године години";
+/** Words that an ellipsis draws out: "Um... I guess." */
+export const HESITATIONS = "hmm hm um uhm uh er erm well so but and or because like the a to of that if ah";
+
+/** Heads with a number that name what follows: "Step 1. Unplug it." */
+export const HEADED =
+  "step chapter section lesson exercise question problem example rule tip schritt kapitel aufgabe étape chapitre paso capítulo passo passaggio capitolo stap hoofdstuk steg trin vaihe luku krok rozdział kapitola шаг глава крок розділ adım bölüm bước langkah";
 
 /** Names that carry an exclamation mark. */
 export const SHOUTED_NAMES = "Yahoo Jeopardy Yum Joomla Chips Wham Panic Oklahoma Mamma";

@@ -15,6 +15,7 @@ import {
   isWordClass,
   LETTER,
   LOWER,
+  NEWLINE,
   OPEN,
   QUOTE,
   SEA,
@@ -24,8 +25,11 @@ import {
 } from "./segment-classes.ts";
 import {
   AFTER_TIME,
+  BEFORE_YEAR,
   GERMAN_AFTER_ORDINAL,
   GERMAN_BEFORE_ORDINAL,
+  HEADED,
+  HESITATIONS,
   LABELS,
   LOWERCASE_NAMES,
   REPLIES,
@@ -50,6 +54,8 @@ export interface Stop {
   quote: boolean;
   closer: boolean;
   emoji: boolean;
+  /** It stood in a bracket inside the sentence. */
+  bracketed: boolean;
 }
 
 export interface Sentence {
@@ -62,8 +68,10 @@ export interface Sentence {
   quoted: boolean;
   /** Its first word, if that may lead in a time of day. */
   leadIn: boolean;
-  /** Offset of a round bracket that opened inside it and has not closed, or -1. */
-  bracket: number;
+  /** A bracket or a quotation that opened inside it holds it together up to this offset. */
+  heldUntil: number;
+  /** It opened with an emoji, so that an emoji after a stop opens the next. */
+  pictured: boolean;
 }
 
 const NOTHING = 0;
@@ -76,6 +84,10 @@ const shoutedNames = wordSet(SHOUTED_NAMES);
 const labels = wordSet(LABELS);
 const speech = wordSet(SPEECH);
 const replies = wordSet(REPLIES);
+const headed = wordSet(HEADED);
+const beforeYear = wordSet(BEFORE_YEAR);
+const hesitations = wordSet(HESITATIONS);
+const THAI_LINKS = ["ถึง", "และ", "หรือ", "ของ", "ที่", "ใน", "จน", "ณ"];
 const ROMAN_NEXT = /^(?:[IVXLC]{2,}|[VX])$/;
 const DASHES = "-–—―";
 const MARKUP_OPENERS = "*_~[";
@@ -84,6 +96,9 @@ const NAME_SIGNS = "#@/`\\<$€£¥₹₽₩§&•";
 const NUMBER_SIGNS = "$€£¥₹₽₩~+-−±#§≈<>";
 const QUOTATIVE = "とっをにがのもでへやかなだじ、";
 const CHINESE_SPEECH = "说說道问問喊叫答笑";
+const SPEECH_MOST = 32;
+const SAID =
+  /물었|말했|말하|대답|답했|외쳤|소리|하고|했다|속삭|אמר|שאל|ענ[הת]|צעק|לחש|השיב|कह|पूछ|बोल|चिल्ला|म्हण|विचार|ओरड|भन|सोध|বল|জিজ্ঞ|চিৎকার|கேட்|சொன்|என்ற|అడిగ|అన్న|చెప్ప|ಕೇಳಿ|ಹೇಳಿ|ചോദി|പറഞ്ഞ|પૂછ|કહ|બોલ|ਪੁੱਛ|ਕਿਹਾ|قال|سأل|صاح|أجاب|هتف|گفت|پرسید|فریاد|کہا|پوچھا|بول|თქვა|კითხა|უპასუხა|አለ|ጠየቀ/;
 const ARABIC_SPEECH = /^(?:قال|قالت|سأل|سألت|صاح|أجاب|يقول|گفت|پرسید)/;
 
 interface Next {
@@ -112,6 +127,10 @@ function nextSignificant(tape: Tape, offset: number): Next {
       at = tape.skipSpaces(at + 1, 2);
     } else if (NUMBER_SIGNS.includes(sign) && tape.kind(at + 1) === DIGIT) {
       return { kind: DIGIT, at, dashed };
+    } else if (unit === 0x26 && tape.at(at + 1 + tape.word(at + 1, 8).length) === 0x3b) {
+      const name = tape.word(at + 1, 8); // &mdash;
+      dashed ||= name.endsWith("dash");
+      at = tape.skipSpaces(at + name.length + 2, 2);
     } else if (NAME_SIGNS.includes(sign) && !tape.isBlank(at + 1)) {
       return { kind: UPPER, at, dashed };
     } else if (kind === DOT || kind === ELLIPSIS) {
@@ -138,7 +157,7 @@ function isLowercaseName(tape: Tape, at: number): boolean {
   if (kind === UPPER) return true;
   const unit = tape.at(i);
   if (unit === 0x5f || unit === 0x28) return true;
-  if (kind === DOT) return isWordClass(tape.kind(i + 1));
+  if (kind === DOT) return i > at + 1 && isWordClass(tape.kind(i + 1)); // not p.o.
   if (kind === COLON) return tape.at(i + 1) === 0x2f;
   return lowercaseNames.has(tape.text(at, Math.min(i, tape.end)));
 }
@@ -164,7 +183,7 @@ function smallLetterFollows(
 ) {
   if (next.dashed) return false;
   if (stop.emoji) return before === ORDINARY;
-  if (before !== ORDINARY || stop.quote) return false;
+  if ((before !== ORDINARY && (before !== NUMERAL || profile.ordinal)) || stop.quote) return false;
   if (stop.kind !== ELLIPSIS && sentence.lower) return true;
   if (stop.kind === DOT) {
     // Dutch: 's Avonds
@@ -200,16 +219,20 @@ function dotEnds(tape: Tape, profile: Profile, sentence: Sentence, next: Next, b
     case END:
       return !digit;
     case DATED:
-      return !digit && /\p{Nd}$|^[IVXLC]+$/u.test(before.previous);
+      // "W 2004 r. Polska weszła": too short for a sentence.
+      return !digit && sentence.words > 2 && /\p{Nd}$|^[IVXLC]+$/u.test(before.previous);
     case INITIAL:
-      if (before.previous.endsWith(":") || labels.has(before.previous.toLowerCase())) return true;
+      if (labels.has(before.previous.toLowerCase().replace(":", ""))) return true;
       return sentence.start < before.start && !digit && isStarter(tape, profile, next.at);
     case TIME:
       // "At 5 a.m. Mr. Smith left."
       return !digit && !afterTime.has(tape.word(next.at)) && (sentence.words > 2 || !sentence.leadIn);
     case ROMAN:
-      return profile.language !== "de" || isStarter(tape, profile, next.at);
+      // Karel IV. Lucemburský
+      return !profile.ordinal || profile.starters.size < 9 || isStarter(tape, profile, next.at);
     case NUMERAL:
+      // "Step 1. Unplug it."
+      if (sentence.words === 1 && headed.has(before.previous.toLowerCase())) return false;
       return numeralEnds(tape, profile, next, before);
     default:
       return true;
@@ -218,7 +241,8 @@ function dotEnds(tape: Tape, profile: Profile, sentence: Sentence, next: Next, b
 
 function numeralEnds(tape: Tape, profile: Profile, next: Next, before: Before): boolean {
   if (!profile.ordinal) return true;
-  const short = before.text.length <= 2;
+  if (beforeYear.has(before.previous.toLowerCase())) return isStarter(tape, profile, next.at);
+  const short = before.text.length <= 2 || before.text.includes(".");
   // 2024. 5. 12. 일요일
   if (profile.language === "ko" && /^\p{Nd}+\.$/u.test(before.previous)) return false;
   if (next.kind === DIGIT) return !short && profile.language !== "ko" && profile.language !== "hu";
@@ -227,20 +251,52 @@ function numeralEnds(tape: Tape, profile: Profile, next: Next, before: Before): 
   return !beforeOrdinal.has(before.previous.toLowerCase()) || isStarter(tape, profile, next.at);
 }
 
-function ellipsisEnds(tape: Tape, profile: Profile, stop: Stop, sentence: Sentence, next: Next): boolean {
+/** Thai: 9.00 น. ถึง 18.00 น. */
+function hourEnds(tape: Tape, at: number, before: Before): boolean {
+  if (before.text !== "น" || !/\p{Nd}$/u.test(before.previous)) return false;
+  const unit = tape.at(at);
+  for (const word of THAI_LINKS) if (unit === word.charCodeAt(0) && readsAs(tape, at, word)) return false;
+  return true;
+}
+
+function readsAs(tape: Tape, at: number, word: string): boolean {
+  for (let i = 0; i < word.length; i++) if (tape.at(at + i) !== word.charCodeAt(i)) return false;
+  return true;
+}
+
+function ellipsisEnds(tape: Tape, profile: Profile, stop: Stop, next: Next): boolean {
   if (next.kind !== UPPER) return false;
   if (stop.apart && stop.marks <= 3 && !stop.quote) return false;
   // "Hmm... I think so."
-  return !(profile.language === "en" && sentence.words === 0 && tape.word(next.at) === "I");
+  if (profile.language !== "en") return true;
+  return tape.word(next.at) !== "I" || !hesitations.has((stop.before?.text ?? "").toLowerCase());
 }
 
-/** “Stop!” John said. */
+/** “Stop!” John said. “Why?” Mr. A. Hill asked. */
 function saidBySomeone(tape: Tape, profile: Profile, next: Next): boolean {
   if (next.kind !== UPPER || profile.language !== "en") return false;
-  const name = tape.word(next.at);
-  if (name.length < 2 || profile.starters.has(name) || tape.kind(next.at + name.length) !== SPACE)
-    return false;
-  return speech.has(tape.word(next.at + name.length + 1));
+  let at = next.at;
+  for (let part = 0; part < 4; part++) {
+    const word = tape.word(at);
+    if (part > 0 && speech.has(word)) return true;
+    if (tape.kind(at) !== UPPER || (word !== "I" && profile.starters.has(word))) return false;
+    at += word.length;
+    if (tape.kind(at) === DOT) at++;
+    if (tape.kind(at) !== SPACE) return false;
+    at++;
+  }
+  return false;
+}
+
+/** Whether the words after a quotation tell who spoke, in scripts without capitals. */
+function speechFollows(tape: Tape, at: number): boolean {
+  let end = at;
+  while (end < at + SPEECH_MOST) {
+    const kind = tape.kind(end);
+    if (kind === 0 || kind >= NEWLINE) break;
+    end++;
+  }
+  return SAID.test(tape.text(at, end));
 }
 
 export function isParticle(unit: number): boolean {
@@ -256,8 +312,9 @@ function quotationGoesOn(tape: Tape, profile: Profile, stop: Stop, sentence: Sen
       if (CHINESE_SPEECH.includes(String.fromCharCode(tape.at(i)))) return true;
     return false;
   }
-  if (next.kind === LETTER) return sentence.quoted || ARABIC_SPEECH.test(tape.word(next.at));
-  return saidBySomeone(tape, profile, next);
+  if (next.kind === LETTER)
+    return sentence.quoted ? speechFollows(tape, next.at) : ARABIC_SPEECH.test(tape.word(next.at));
+  return sentence.quoted && saidBySomeone(tape, profile, next);
 }
 
 /** Whether the sentence ends at `stop`, when the next text that is not space begins at `offset`. */
@@ -277,13 +334,14 @@ export function endsSentence(
   const kind = dot ? before.kind : ORDINARY;
   if (next.kind === LOWER) return smallLetterFollows(tape, profile, stop, sentence, next, kind);
   if (stop.emoji && kind === ORDINARY) return true;
-  if (stop.kind === ELLIPSIS) return ellipsisEnds(tape, profile, stop, sentence, next);
+  if (stop.kind === ELLIPSIS) return ellipsisEnds(tape, profile, stop, next);
   if (stop.kind === BANG) {
     if (next.kind !== UPPER || !shoutedNames.has(before.text)) return true;
     return isStarter(tape, profile, next.at);
   }
   // Armenian: he said. «I am coming»
   if (dot && profile.language === "hy" && tape.kind(offset) === OPEN) return false;
-  if (next.kind === LETTER && kind === INITIAL) return false;
+  if (next.kind === LETTER && kind === INITIAL)
+    return profile.language === "th" && hourEnds(tape, next.at, before);
   return !dot || dotEnds(tape, profile, sentence, next, before);
 }

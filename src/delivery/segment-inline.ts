@@ -20,6 +20,26 @@ export function passEmoji(tape: Tape, at: number): number {
   return i;
 }
 
+/** Offset after a face such as :-) that stands alone; `at` itself when there is none. */
+export function passFace(tape: Tape, at: number): number {
+  const eyes = tape.at(at);
+  if (eyes !== 0x3a && eyes !== 0x3b) return at;
+  const mouth = tape.at(at + 1) === 0x2d ? at + 2 : at + 1;
+  const unit = tape.at(mouth);
+  if (unit === EOF || !")(DPpO|/*3".includes(String.fromCharCode(unit))) return at;
+  return tape.isBlank(mouth + 1) ? mouth + 1 : at;
+}
+
+/** Offset after a written-out quotation mark such as &quot;; `at` itself when there is none. */
+export function passEntity(tape: Tape, at: number): number {
+  if (tape.at(at) !== 0x26) return at;
+  let i = at + 1;
+  while (i < at + 8 && tape.at(i) !== EOF && tape.at(i) !== 0x3b) i++;
+  return tape.at(i) === 0x3b && /^&(?:quot|[lr]aquo|[rl][sd]quo|#3[49]|apos)$/.test(tape.text(at, i))
+    ? i + 1
+    : at;
+}
+
 /** Offset after a note mark such as [12], [^a] or a raised number; `at` itself when there is none. */
 export function passNote(tape: Tape, at: number): number {
   const unit = tape.at(at);
@@ -29,7 +49,8 @@ export function passNote(tape: Tape, at: number): number {
   if (tape.at(i) === 0x5e) i++;
   const from = i;
   while (i < from + 4 && tape.kind(i) === DIGIT) i++;
-  if (i === from && tape.kind(i) === LOWER) i++;
+  // [a], [citation needed]
+  if (i === from) while (i < from + 20 && (tape.kind(i) === LOWER || (i > from && tape.at(i) === 0x20))) i++;
   return i > from && tape.at(i) === 0x5d ? i + 1 : at;
 }
 

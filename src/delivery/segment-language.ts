@@ -13,6 +13,8 @@ export interface Profile {
   kinds: ReadonlyMap<string, number>;
   starters: ReadonlySet<string>;
   ordinal: boolean;
+  /** What has been found out about tokens before a stop. */
+  shapes: Map<string, number>;
 }
 
 const profiles = new Map<string, Profile>();
@@ -35,7 +37,14 @@ export function profileFor(tag: string): Profile {
   addKinds(kinds, SHARED);
   if (Object.hasOwn(ABBREVIATIONS, language)) addKinds(kinds, ABBREVIATIONS[language]!);
   const starters = Object.hasOwn(STARTERS, language) ? STARTERS[language]! : "";
-  const profile = { language, kinds, starters: wordSet(starters), ordinal: wordSet(ORDINAL).has(language) };
+  const ordinal = wordSet(ORDINAL).has(language);
+  const profile = {
+    language,
+    kinds,
+    starters: wordSet(starters),
+    ordinal,
+    shapes: new Map<string, number>(),
+  };
   // The tag comes from outside; a cache without a bound would be a leak.
   if (profiles.size < 64) profiles.set(language, profile);
   return profile;

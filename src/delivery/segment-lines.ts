@@ -164,6 +164,12 @@ export function readMarkdownLine(tape: Tape, at: number, prose: boolean): Line {
     line.kind = HEADING;
     return line;
   }
+  // [^1]: a note
+  if (sign === "[" && char(tape.at(start + 1)) === "^") {
+    line.kind = ITEM;
+    line.marker = { end: start, style: BULLET, value: -1 };
+    return line;
+  }
   if (sign === "#") {
     const hashes = runLength(tape, start, unit, 7);
     if (hashes < 7 && tape.isBlank(start + hashes)) {

@@ -9,6 +9,7 @@ import {
   COLON,
   classOfUnit,
   EMOJI,
+  isWordClass,
   LETTER,
   MARK,
   NEWLINE,
@@ -20,12 +21,17 @@ import {
   unitClasses,
 } from "./segment-classes.ts";
 import { isParticle } from "./segment-decide.ts";
-import { CODE, LINK_TEXT, passEmoji, stepSpan } from "./segment-inline.ts";
+import { CODE, LINK_TEXT, passEmoji, passFace, stepSpan } from "./segment-inline.ts";
 import { runLength } from "./segment-lines.ts";
 import { FENCED, FRESH, GAP, KEY_MOST, RUN, Scan, SENTENCE, SPAN, STOP, TEXT } from "./segment-state.ts";
 import { afterStop, beginStop, inGap } from "./segment-stops.ts";
 import { SLICE } from "./segment-tape.ts";
 import { beginRun, inRun } from "./segment-words.ts";
+
+/** A bracket or quotation that has not closed within so many units does not hold its sentence together. */
+const BRACKET_MOST = 160;
+const QUOTATION_MOST = 48;
+const QUOTATIONS = '"“«„';
 
 export class Scanner {
   private readonly scan: Scan;
@@ -112,20 +118,31 @@ function inText(s: Scan) {
   if (kind === SPACE || kind === NEWLINE) s.beginGap(at);
   else if (kind === COLON) atColon(s, unit);
   else if (kind === MARK) atMark(s, unit);
-  else if (kind === OPEN || kind === CLOSE) atBracket(s, unit);
+  else if (kind === OPEN || kind === CLOSE || kind === QUOTE) atBracket(s, kind, unit);
   else if (kind === EMOJI || kind === SURROGATE) atEmoji(s);
   else if (kind === CJK || kind === SEA) beginRun(s);
   else beginStop(s, kind);
 }
 
-function atBracket(s: Scan, unit: number) {
+function atBracket(s: Scan, kind: number, unit: number) {
   const { tape, at, sentence } = s;
-  const before = tape.past(at - 1);
-  if (unit === 0x29 || unit === 0xff09) sentence.bracket = -1;
-  // Not the mouth of a face :(
-  else if ((unit === 0x28 || unit === 0xff08) && at > sentence.start && before !== 0x3a && before !== 0x2d)
-    sentence.bracket = at;
   s.at++;
+  if (kind === CLOSE) {
+    sentence.heldUntil = -1;
+    return;
+  }
+  if (at <= sentence.start || unit === 0x27) return;
+  const before = tape.pastKind(at - 1);
+  if (unit === 0x28 || unit === 0xff08) {
+    if (before !== COLON) sentence.heldUntil = at + BRACKET_MOST; // not the mouth of a face :(
+  } else if (unit === 0x22 && before !== SPACE && before !== OPEN) sentence.heldUntil = -1;
+  // After a comma or a colon someone speaks, in sentences of their own.
+  else if (
+    before === SPACE &&
+    isWordClass(tape.pastKind(at - 2)) &&
+    QUOTATIONS.includes(String.fromCharCode(unit))
+  )
+    sentence.heldUntil = at + QUOTATION_MOST;
 }
 
 function atEmoji(s: Scan) {
@@ -153,6 +170,13 @@ function atColon(s: Scan, unit: number) {
   if (tape.starved) return;
   const language = s.profile.language;
   const before = tape.past(at - 1);
+  const open = tape.pastKind(at - 1);
+  const face = open === 0 || open === SPACE || open === NEWLINE ? passFace(tape, at) : at;
+  if (tape.starved) return;
+  if (face > at) {
+    s.at = s.emojiEnd = face;
+    return;
+  }
   if (blank && unit === 0x3b && language === "el" && tape.pastKind(at - 1) <= LETTER)
     return beginStop(s, BANG);
   if (blank && unit === 0x3a && before >= 0x0531 && before <= 0x0587) return beginStop(s, BANG);

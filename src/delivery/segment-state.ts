@@ -14,6 +14,7 @@ import {
   MARK,
   NEWLINE,
   OPEN,
+  QUOTE,
   SEA,
   SPACE,
   STRONG,
@@ -39,8 +40,6 @@ export const PARAGRAPH = 3;
 
 /** A list item is one unit, but a listener is not kept waiting for a long one. */
 export const ITEM_MOST = 400;
-/** A bracket that has not closed within this many units does not hold its sentence together. */
-const BRACKET_MOST = 160;
 /** "Name: Ana": a colon this near the opening of the line makes it an entry. */
 export const KEY_MOST = 32;
 
@@ -62,7 +61,7 @@ export function pauses(unit: number): boolean {
 }
 
 function freshSentence(start: number): Sentence {
-  return { start, words: 0, lower: false, quoted: false, leadIn: false, bracket: -1 };
+  return { start, words: 0, lower: false, quoted: false, leadIn: false, heldUntil: -1, pictured: false };
 }
 
 export class Scan {
@@ -83,6 +82,8 @@ export class Scan {
   /** Where the last emoji that stood in the text ended. */
   emojiEnd = -1;
   gapStart = 0;
+  /** In the short lines after "Shopping list:". */
+  bare = false;
 
   /** Something other than space has come since the beginning or the last flush. */
   content = false;
@@ -111,7 +112,21 @@ export class Scan {
     this.words = finest <= WORD;
     this.report = report;
     const { active } = this;
-    for (const kind of [0, COLON, SPACE, NEWLINE, DOT, BANG, STRONG, ELLIPSIS, OPEN, CLOSE, EMOJI, SURROGATE])
+    for (const kind of [
+      0,
+      COLON,
+      SPACE,
+      NEWLINE,
+      DOT,
+      BANG,
+      STRONG,
+      ELLIPSIS,
+      OPEN,
+      CLOSE,
+      QUOTE,
+      EMOJI,
+      SURROGATE,
+    ])
       active[kind] = 1;
     if (this.markdown) active[MARK] = 1;
     if (this.words) active[CJK] = active[SEA] = 1;
@@ -124,9 +139,8 @@ export class Scan {
   }
 
   /** Inside a bracket that opened in the middle of the sentence: "the plan (it is new. It works.) and". */
-  isBracketed(): boolean {
-    const { bracket } = this.sentence;
-    return bracket >= 0 && this.at - bracket < BRACKET_MOST;
+  isHeld(): boolean {
+    return this.at < this.sentence.heldUntil;
   }
 
   /** Inside a block that is heard as a whole. */

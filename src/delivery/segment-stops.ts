@@ -1,12 +1,13 @@
 // After a mark that may end a sentence: its closing quotes, notes and emoji, the space that follows, and the
 // question whether the sentence is over. Also the plain space between words.
-import { tokenBefore, whatStandsBefore } from "./segment-before.ts";
+import { ORDINARY, tokenBefore, whatStandsBefore } from "./segment-before.ts";
 import { openLine } from "./segment-blocks.ts";
 import {
   BANG,
   CJK,
   CLOSE,
   COLON,
+  DIGIT,
   DOT,
   ELLIPSIS,
   EMOJI,
@@ -22,7 +23,7 @@ import {
   UPPER,
 } from "./segment-classes.ts";
 import { endsSentence, isStarter, type Stop } from "./segment-decide.ts";
-import { passEmoji, passNote, passSource } from "./segment-inline.ts";
+import { passEmoji, passEntity, passFace, passNote, passSource } from "./segment-inline.ts";
 import { ITEM, nextInList, opensList, TABLE } from "./segment-lines.ts";
 import { isStop, pauses, type Scan, SENTENCE, STOP, WORD } from "./segment-state.ts";
 
@@ -41,6 +42,7 @@ export function beginStop(s: Scan, kind: number) {
     quote: false,
     closer: false,
     emoji: false,
+    bracketed: false,
   };
   s.at++;
   s.state = STOP;
@@ -74,13 +76,17 @@ export function afterStop(s: Scan) {
     stop.before = whatStandsBefore(tape, s.profile, stop.at);
   if (kind === SPACE || kind === NEWLINE) return s.beginGap(at);
   const unit = tape.at(at);
-  if (isCloser(kind, unit, stop)) {
+  const blank = kind === OPEN && tape.isBlank(at + 1);
+  if (tape.starved) return;
+  if (isCloser(kind, unit, stop, blank)) {
     // (!) and [...] comment on the sentence, they do not end it.
     if (stop.opened) return s.cancelStop();
     stop.closer = true;
-    if (unit === 0x29 || unit === 0xff09) s.sentence.bracket = -1;
+    if (unit === 0x300b || unit === 0x3009) return s.cancelStop(); // 《你好！》 is a title
+    if (s.isHeld() && unit === 0xff09) stop.bracketed = true;
+    s.sentence.heldUntil = -1;
     if (kind !== CLOSE || "”’»›」』〟﹂﹄".includes(String.fromCharCode(unit)))
-      stop.quote ||= unit !== 0x2a && unit !== 0x5f;
+      stop.quote ||= unit !== 0x2a && unit !== 0x5f && unit !== 0x7e;
     s.at++;
     return;
   }
@@ -93,16 +99,33 @@ export function afterStop(s: Scan) {
   }
   const note = passNote(tape, at);
   if (tape.starved) return;
-  if (note > at) {
-    s.at = note;
+  const entity = passEntity(tape, at);
+  const digits = passDigits(s, stop, at);
+  if (tape.starved) return;
+  if (entity > at) stop.quote = stop.closer = true;
+  if (Math.max(note, entity, digits) > at) {
+    s.at = Math.max(note, entity, digits);
     return;
   }
   textAfterStop(s, stop, kind);
 }
 
-function isCloser(kind: number, unit: number, stop: Stop): boolean {
-  if (kind === CLOSE || kind === QUOTE || unit === 0x2a || unit === 0x5f) return true;
-  return stop.kind !== STRONG && kind === OPEN && "“‘«‹".includes(String.fromCharCode(unit));
+/** A note set as a plain number: "rose by half.5 Tea fell". */
+function passDigits(s: Scan, stop: Stop, at: number): number {
+  const { tape } = s;
+  if (stop.kind !== DOT || tape.kind(at) !== DIGIT || at !== stop.at + 1) return at;
+  const end = tape.kind(at + 1) === DIGIT ? at + 2 : at + 1;
+  if (tape.kind(end) !== SPACE || tape.kind(end + 1) !== UPPER) return at;
+  const before = whatStandsBefore(tape, s.profile, stop.at);
+  if (before.kind !== ORDINARY || !/^\p{Ll}{4,}$/u.test(before.text)) return at;
+  stop.before = before;
+  return end;
+}
+
+function isCloser(kind: number, unit: number, stop: Stop, blank: boolean): boolean {
+  if (kind === CLOSE || kind === QUOTE || unit === 0x2a || unit === 0x5f || unit === 0x7e) return true;
+  // “ closes in German and Urdu, but after 。 it opens.
+  return (stop.kind !== STRONG || blank) && kind === OPEN && "“‘«‹".includes(String.fromCharCode(unit));
 }
 
 /** Text stands right after the stop: it ends the sentence only in scripts that write no space there. */
@@ -122,7 +145,7 @@ function textAfterStop(s: Scan, stop: Stop, kind: number) {
     ends = stop.kind !== ELLIPSIS && tape.pastKind(stop.at - 1) === CJK;
   }
   if (tape.starved) return;
-  if (ends && !s.isUnit() && !s.isBracketed()) s.finish(SENTENCE);
+  if (ends && !s.isUnit() && !s.isHeld() && !stop.bracketed) s.finish(SENTENCE);
   else s.cancelStop();
 }
 
@@ -161,7 +184,14 @@ function resolveStop(s: Scan, stop: Stop, kind: number) {
       return addMark(s, stop, kind);
     }
   }
-  if (kind === EMOJI) return hangOn(s, passEmoji(tape, at), () => (stop.emoji = true));
+  if (kind === EMOJI && !s.sentence.pictured)
+    return hangOn(s, passEmoji(tape, at), () => (stop.emoji = true));
+  if (tape.at(at) === 0x7e && tape.isBlank(at + 1)) return hangOn(s, at + 1, () => {});
+  if (kind === COLON) {
+    const face = passFace(tape, at);
+    if (tape.starved) return;
+    if (face > at) return hangOn(s, face, () => (stop.emoji = true));
+  }
   if (kind === CLOSE) {
     const after = tape.kind(at + 1);
     if (tape.starved) return;
@@ -176,7 +206,7 @@ function resolveStop(s: Scan, stop: Stop, kind: number) {
   const alone = note > at && tape.isBlank(note);
   if (tape.starved) return;
   if (alone) return hangOn(s, note, () => {});
-  const ends = !s.isUnit() && !s.isBracketed() && endsSentence(tape, s.profile, stop, s.sentence, at);
+  const ends = !s.isUnit() && !s.isHeld() && endsSentence(tape, s.profile, stop, s.sentence, at);
   if (!tape.starved) s.finish(ends ? SENTENCE : WORD);
 }
 
@@ -202,7 +232,8 @@ function resolveSpace(s: Scan, kind: number, unit: number) {
     level = SENTENCE;
   else if (list.style !== 0 && !(s.markdown && s.block === ITEM) && nextInList(tape, at, list))
     level = SENTENCE;
-  else if (s.lastUnit === 0x3a) {
+  else if (s.lastUnit === 0x3a && s.profile.language !== "de") {
+    // (In German a noun after a number says nothing.)
     const marker = opensList(tape, at);
     if (tape.starved) return;
     if (marker && !s.isUnit()) {

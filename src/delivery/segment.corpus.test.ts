@@ -3,11 +3,15 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import english from "../../test/corpus/segmentation/english.json" with { type: "json" };
+import fifth from "../../test/corpus/segmentation/fifth.json" with { type: "json" };
+import fourth from "../../test/corpus/segmentation/fourth.json" with { type: "json" };
 import languages from "../../test/corpus/segmentation/languages.json" with { type: "json" };
 import levels from "../../test/corpus/segmentation/levels.json" with { type: "json" };
 import lines from "../../test/corpus/segmentation/lines.json" with { type: "json" };
 import markdown from "../../test/corpus/segmentation/markdown.json" with { type: "json" };
 import second from "../../test/corpus/segmentation/second.json" with { type: "json" };
+import seventh from "../../test/corpus/segmentation/seventh.json" with { type: "json" };
+import sixth from "../../test/corpus/segmentation/sixth.json" with { type: "json" };
 import third from "../../test/corpus/segmentation/third.json" with { type: "json" };
 import { type BoundaryLevel, createSegmenter, segmentText } from "./segment.ts";
 
@@ -20,7 +24,19 @@ interface Case {
   known_failure?: string;
 }
 
-const files: Record<string, Case[]> = { english, levels, lines, markdown, languages, second, third };
+const files: Record<string, Case[]> = {
+  english,
+  levels,
+  lines,
+  markdown,
+  languages,
+  second,
+  third,
+  fourth,
+  fifth,
+  sixth,
+  seventh,
+};
 const all = Object.values(files).flat();
 
 function levelOf(test: Case): BoundaryLevel {

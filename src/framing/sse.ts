@@ -4,7 +4,9 @@ export const SSE_EVENT = "aaep.event";
 export const SSE_MESSAGE = "aaep.message";
 
 export const encodeSseEvent = (json: string, id: string | undefined): string =>
-  id === undefined ? `event: ${SSE_EVENT}\ndata: ${json}\n\n` : `event: ${SSE_EVENT}\nid: ${id}\ndata: ${json}\n\n`;
+  id === undefined
+    ? `event: ${SSE_EVENT}\ndata: ${json}\n\n`
+    : `event: ${SSE_EVENT}\nid: ${id}\ndata: ${json}\n\n`;
 
 export const encodeSseMessage = (json: string): string => `event: ${SSE_MESSAGE}\ndata: ${json}\n\n`;
 

@@ -2,6 +2,7 @@
  * "What is happening?": where a session stands and what was missed, in a few sentences (CON-26). Read from the log as
  * it grows, so that a listener who joins or asks hears the same story, in its own language where we have the words.
  */
+import { countWords } from "../delivery/budget.ts";
 import type { LogEntry } from "../delivery/entry.ts";
 import type { GapReason, NoticeWords } from "../delivery/notices.ts";
 import type { Shape } from "../delivery/shape.ts";
@@ -42,7 +43,8 @@ export const ENGLISH_DIGEST: DigestPhrases = {
   otherState: (state) => `The agent is at this stage: ${state.replaceAll("_", " ")}.`,
   tool: (summary) => `Under way: ${summary}`,
   progress: (summary) => `Last progress: ${summary}`,
-  said: (words) => (words === 1 ? "It has said one word so far." : `It has said ${words} words so far.`),
+  said: (words) =>
+    words === 1 ? "It has said one word so far." : `It has said about ${words} words so far.`,
   gap: (reason) =>
     reason === "lagging"
       ? "Some of what the agent said was skipped, because there was more than could be delivered."
@@ -126,14 +128,11 @@ export class Digest implements NoticeWords {
   }
 }
 
-const words = new Intl.Segmenter("und", { granularity: "word" });
-
 function count(story: Story, { chunk, complete }: OutputStreaming): void {
-  let first = true;
-  for (const { isWordLike, index, segment } of words.segment(chunk)) {
-    if (isWordLike && !(first && index === 0 && story.inWord)) story.words++;
-    if (index + segment.length === chunk.length) story.inWord = isWordLike === true && !complete;
-    first = false;
+  if (chunk !== "") {
+    const goesOn = story.inWord && !/^\s/.test(chunk);
+    story.words += Math.max(0, countWords(chunk) - (goesOn ? 1 : 0));
+    story.inWord = !/\s$/.test(chunk);
   }
   if (complete) story.inWord = false;
 }

@@ -211,7 +211,7 @@ export class Hub {
   }
 
   /** Whether somebody could be asked now who does not have more than enough questions already. */
-  #someoneFree(type: string, session: SessionHandle): boolean {
+  canAsk(type: string, session: SessionHandle): boolean {
     const { max_questions_per_principal: most } = this.#options;
     const people = new Map<string, HubSubscription[]>();
     for (const one of this.answerable(type, session)) {
@@ -227,7 +227,7 @@ export class Hub {
     seconds: number,
     signal?: AbortSignal,
   ): Promise<boolean> {
-    if (this.#someoneFree(type, session)) return Promise.resolve(true);
+    if (this.canAsk(type, session)) return Promise.resolve(true);
     if (seconds <= 0 || signal?.aborted) return Promise.resolve(false);
     return new Promise((resolve) => {
       const done = (found: boolean) => {
@@ -237,7 +237,7 @@ export class Hub {
         resolve(found);
       };
       const check = () => {
-        if (this.#someoneFree(type, session)) done(true);
+        if (this.canAsk(type, session)) done(true);
       };
       const stop = () => done(false);
       const cancel = this.#after(seconds, stop);

@@ -26,8 +26,9 @@ export class Throttle {
   }
 
   failed(key: string): void {
-    const { now, forgive_ms } = this.#options;
-    const until = Math.max(this.#until.get(key) ?? 0, now()) + forgive_ms;
+    const { now, most, forgive_ms } = this.#options;
+    const latest = now() + most * forgive_ms;
+    const until = Math.min(Math.max(this.#until.get(key) ?? 0, now()) + forgive_ms, latest);
     this.#until.delete(key);
     if (this.#until.size >= MOST_KEYS) this.#until.delete(this.#until.keys().next().value!);
     this.#until.set(key, until);

@@ -9,3 +9,8 @@ export { type ServeOptions, type Serving, serve } from "./serve.ts";
 export { createSite, type ServeLimits, type Site, type SiteOptions } from "./site.ts";
 export { readTokenFiles, type TokenFile, tokenDirectory } from "./token-file.ts";
 export { formatTraceparent, parseTraceparent, type TraceContext } from "./trace.ts";
+export { type Discovered, type DiscoverOptions, discover } from "./discover.ts";
+export { type IpcLimits, type IpcOptions, type ServingIpc, serveIpc } from "./ipc.ts";
+export { safeName, socketDirectory, socketPath } from "./ipc-path.ts";
+export { type ServingStdio, type StdioOptions, serveStdio } from "./stdio.ts";
+export { type GrpcLimits, type GrpcTls, type ServeGrpcOptions, type ServingGrpc, serveGrpc } from "./grpc.ts";

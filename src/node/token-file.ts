@@ -43,7 +43,12 @@ function fault(directory: string, stat: Stats, uid: number | undefined): string 
 
 function ensureDirectory(directory: string): void {
   const uid = ownUid();
-  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  try {
+    mkdirSync(directory, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    // Something else is there already: what, the next lines find out.
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+  }
   const stat = lstatSync(directory);
   const wrong = fault(directory, stat, uid);
   if (wrong) {

@@ -92,19 +92,24 @@ export class Asking {
 
   async #ask(spec: AskSpec): Promise<Asked> {
     const stage = this.#stage;
-    const { hub, ids } = stage.options;
+    const { hub, ids, clock } = stage.options;
     const stopped = anySignal(stage.signal, spec.signal);
     const isOver = () => stage.ended || stopped.signal.aborted;
     try {
       if (isOver()) return WITHDRAWN;
-      const wait = spec.wait_for_listener_seconds ?? 0;
-      const asked = hub.waitForListener(spec.type, this.#handle, wait, stopped.signal);
-      if (wait > 0 && hub.answerable(spec.type, this.#handle).length === 0) {
+      const canAsk = () => hub.canAsk(spec.type, this.#handle);
+      const until = clock.now() + (spec.wait_for_listener_seconds ?? 0) * 1000;
+      if (until > clock.now() && !canAsk()) {
         this.#warn(
           `${spec.subject} waits for somebody who can be asked. Start a listener: npx earshot listen`,
         );
       }
-      const found = await asked;
+      let found = true;
+      // Between finding somebody and asking nothing else may happen: others may be asking them too.
+      while (found && !isOver() && !canAsk()) {
+        const left = (until - clock.now()) / 1000;
+        found = await hub.waitForListener(spec.type, this.#handle, left, stopped.signal);
+      }
       if (isOver()) return WITHDRAWN;
       if (!found) {
         this.#warn(

@@ -20,7 +20,7 @@ import type { Phrases } from "./phrases.ts";
 import { isRefusal, type Refusal, type RefusalOutcome, type RefusalReason, refusalOf } from "./refusals.ts";
 import type { ConfirmOutcome, ConfirmSpec, GatedToolSpec, LenientConfirmSpec } from "./specs.ts";
 import type { Stage } from "./stage.ts";
-import type { Sentence } from "./words.ts";
+import type { Sentence, Summary } from "./words.ts";
 
 /** Called after a valid yes and before anything runs: demand a second factor or a second person here (CNF-41). */
 export type AcceptHook = (accepted: {
@@ -33,7 +33,13 @@ export type AcceptHook = (accepted: {
 
 /** A yes, to be spent once. */
 export type Passed =
-  | { readonly granted: true; readonly tool_call_id: string; spend(): Params }
+  | {
+      readonly granted: true;
+      readonly tool_call_id: string;
+      /** What is said when it starts, about the parameters that were approved. */
+      readonly summary: Summary;
+      spend(): Params;
+    }
   | { readonly granted: false; readonly refusal: Refusal };
 
 export interface GateOptions {
@@ -67,7 +73,8 @@ export class Gate {
     this.#options = options;
   }
 
-  async pass(spec: GatedToolSpec<Params>): Promise<Passed> {
+  /** `check` refuses what could not be announced after the yes, before anybody is asked. */
+  async pass(spec: GatedToolSpec<Params>, check: (summary: Summary) => void): Promise<Passed> {
     if (spec.action === undefined || spec.consequence === undefined || spec.params === undefined) {
       throw new EarshotError(
         "CNF-01",
@@ -75,6 +82,8 @@ export class Gate {
       );
     }
     let params = freezeParams(spec.params);
+    let summary = say<Summary>(spec.summary, params);
+    check(summary);
     for (let change = 0; change <= MOST_CHANGES; change++) {
       const bound = bindParams(params);
       const tool_call_id = this.#stage.options.ids("call");
@@ -82,11 +91,13 @@ export class Gate {
       if (isRefusal(asked.outcome)) return this.#refuse(spec, asked.outcome);
       const { modified_action } = asked.reply as ConfirmationReply;
       if (modified_action === undefined)
-        return this.#grant(spec, params, bound, tool_call_id, asked.principal ?? "");
+        return this.#grant(spec, { params, bound, tool_call_id, summary, principal: asked.principal ?? "" });
       const changed = applyChange(spec, params, modified_action);
       if (!changed) return this.#refuse(spec, "rejected", "cannot_change");
       // Consent is to these parameters and no others: a change is a new question (CON-73).
       params = changed;
+      // Words written for the first parameters would be wrong about changed ones: then the action speaks.
+      summary = say<Summary>(typeof spec.summary === "function" ? spec.summary : spec.action, params);
     }
     return this.#refuse(spec, "rejected", "too_many_changes");
   }
@@ -136,11 +147,9 @@ export class Gate {
 
   async #grant(
     spec: GatedToolSpec<Params>,
-    params: Params,
-    bound: string,
-    tool_call_id: string,
-    principal: string,
+    given: { params: Params; bound: string; tool_call_id: string; summary: Summary; principal: string },
   ): Promise<Passed> {
+    const { params, bound, tool_call_id, summary, principal } = given;
     const { onAccept, warn } = this.#options;
     const { session_id } = this.#stage;
     if (onAccept) {
@@ -164,6 +173,7 @@ export class Gate {
     return {
       granted: true,
       tool_call_id,
+      summary,
       spend: () => {
         if (spent) throw new EarshotError("CON-49", "This approval has already been used.");
         spent = true;
@@ -183,9 +193,7 @@ export class Gate {
   #ask(spec: GatedToolSpec<Params>, params: Params, tool_call_id: string): Promise<Asked> {
     const irreversible = isIrreversible(spec);
     const { onAccept } = this.#options;
-    const say = (words: Sentence | ((params: Params) => Sentence)): Sentence =>
-      typeof words === "function" ? words(params) : words;
-    const action = say(spec.action);
+    const action = say<Sentence>(spec.action, params);
     const { clean } = this.#stage.options.secrets;
     const showing: Showing = {
       labels: (spec.labels ?? {}) as Showing["labels"],
@@ -198,7 +206,7 @@ export class Gate {
       params: showParams(params, showing, language),
       params_hash,
     });
-    const words = { action, consequence: say(spec.consequence), summary: action };
+    const words = { action, consequence: say<Sentence>(spec.consequence, params), summary: action };
     const { language } = this.#stage.speak(words);
     return this.#asking.ask({
       ...this.#common(spec, irreversible),
@@ -254,6 +262,9 @@ const REJECTED_CHANGE: Verdict = {
   words: (phrases) => phrases.settled.cannot_change,
   state: "thinking",
 };
+
+const say = <Words>(words: Words | ((params: Params) => Words), params: Params): Words =>
+  typeof words === "function" ? (words as (params: Params) => Words)(params) : words;
 
 const wantsChange = (asked: Settlement | Asked): asked is Settlement & { reply: ConfirmationReply } =>
   asked.outcome === "accepted" &&

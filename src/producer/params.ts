@@ -1,6 +1,7 @@
 /** Consent is to parameters: what was shown is what runs, frozen and bound by a hash (CON-49, A06). */
 import { EarshotError } from "../protocol/errors.ts";
 import { sha256Hex } from "./sha256.ts";
+import { clusterStart } from "./voice.ts";
 import { inLanguage, type Sentence } from "./words.ts";
 
 export type Params = Readonly<Record<string, unknown>>;
@@ -29,12 +30,15 @@ function freeze<T>(value: T): T {
 
 /** A copy nobody can change: plain JSON, so that it reads the same for person, hash and tool. */
 export function freezeParams<P extends Params>(params: P): P {
-  const copy = JSON.parse(JSON.stringify(params));
-  const lost = difference(params, copy, "params");
-  if (lost) {
-    throw new EarshotError("CON-49", `${lost} cannot be shown and bound as it is; pass plain JSON values.`);
+  let lost: string | undefined;
+  try {
+    const copy = JSON.parse(JSON.stringify(params));
+    lost = difference(params, copy, "params");
+    if (!lost) return freeze(copy);
+  } catch {
+    lost = "params";
   }
-  return freeze(copy);
+  throw new EarshotError("CON-49", `${lost} cannot be shown and bound as it is; pass plain JSON values.`);
 }
 
 /** Where a value is not what JSON makes of it: a date, a function, NaN, an object with a class. */
@@ -129,11 +133,7 @@ const depth = (value: unknown): number =>
 
 function shorten(text: string): string {
   if (text.length <= MOST_SHOWN) return text;
-  let cut = "";
-  for (const { segment } of new Intl.Segmenter("und").segment(text)) {
-    if (cut.length + segment.length > MOST_SHOWN) break;
-    cut += segment;
-  }
+  const cut = text.slice(0, clusterStart(text.slice(0, 2 * MOST_SHOWN), MOST_SHOWN));
   return `${cut}… and ${text.length - cut.length} more characters`;
 }
 

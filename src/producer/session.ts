@@ -180,18 +180,19 @@ export class Session {
       this.#stage.mustBeOpen();
       // Read once: what is asked about, what is announced and what runs are the same.
       const given = { ...spec } as PlainToolSpec | GatedToolSpec<Params>;
-      this.#tools.check(given);
       if (!mustAsk(given)) {
+        this.#tools.check(given);
         const call = this.#context.ids("call");
         const ran = await this.#tools.run(given, call, (context) => fn(undefined as never, context));
         if (!ran) this.#stage.mustBeOpen();
         return { ran: true, value: ran!.value };
       }
-      const passed = await this.#gate.pass(given);
+      const passed = await this.#gate.pass(given, (summary) => this.#tools.check({ ...given, summary }));
       if (!passed.granted) return passed.refusal;
+      const approved = { ...given, summary: passed.summary };
       const ran =
         !this.ended &&
-        (await this.#tools.run(given, passed.tool_call_id, (context) =>
+        (await this.#tools.run(approved, passed.tool_call_id, (context) =>
           fn(passed.spend() as never, context),
         ));
       return ran ? { ran: true, value: ran.value } : refusalOf("withdrawn", given.tool);

@@ -44,7 +44,9 @@ export interface PlainToolSpec extends ToolBase {
 }
 
 /** A tool that asks first. Needed as soon as it is irreversible or of high risk. */
-export interface GatedToolSpec<P extends Params> extends ToolBase {
+export interface GatedToolSpec<P extends Params> extends Omit<ToolBase, "summary"> {
+  /** Said when it starts; a function of the parameters, if a person may change them. */
+  readonly summary: Summary | ((params: P) => Summary);
   readonly risk?: RiskLevel;
   readonly irreversible?: boolean;
   readonly reversibility?: "reversible" | "reversible_with_effort" | "irreversible";

@@ -47,6 +47,8 @@ export class Stage {
   readonly #abort = new AbortController();
   #life: Lifecycle = startLifecycle({ event_ids: "trusted", replies: "seen" });
   #broken: { readonly error: unknown } | undefined;
+  /** The output whose chunks were last found valid. */
+  #output = "";
 
   constructor(spec: SessionSpec, options: StageOptions) {
     this.options = options;
@@ -147,7 +149,7 @@ export class Stage {
     const [violation] = violations;
     if (violation) throw new EarshotError(violation.id, violation.message);
     this.#life = state;
-    const logged = this.options.hub.append(event, options);
+    const logged = this.options.hub.append(event, lowerCased(options));
     logged.catch((error: unknown) => {
       // What the log did not take was never said; nothing more may be done in this session's name.
       this.#broken ??= { error };
@@ -178,13 +180,19 @@ export class Stage {
   }
 
   #checked(event: Record<string, unknown>): Record<string, unknown> {
-    // Text of any length may be streamed; it is cut to size on the way to each listener.
-    const chunk = "chunk" in event ? { chunk: "" } : {};
+    // Text of any length may be streamed, and is cut to size on the way to each listener. It comes token by token:
+    // what every chunk of an output has in common is looked at once.
+    const isText = "chunk" in event;
+    const output = isText ? `${event["output_id"]} ${event["language"]} ${event["content_type"]}` : "";
+    if (isText && output === this.#output) return event;
     const parsed = parseValue(
-      { ...event, ...chunk, event_id: "evt_0" },
+      { ...event, ...(isText ? { chunk: "" } : {}), event_id: "evt_0" },
       { mode: "strict", extensions: this.options.hub.registry, limits: IN_THE_LOG },
     );
-    if (parsed.ok) return event;
+    if (parsed.ok) {
+      if (isText) this.#output = output;
+      return event;
+    }
     const [issue] = parsed.issues;
     throw new EarshotError(
       issue?.ruling ?? "EVT-13",
@@ -198,4 +206,16 @@ export interface EnterOptions {
   readonly fields?: Fields;
   readonly insist?: boolean;
   readonly always?: boolean;
+}
+
+/** Language tags are compared without regard to case; variants are kept in lower case. */
+function lowerCased(options: AppendOptions = {}): AppendOptions {
+  const { localized, ...rest } = options;
+  if (!localized || Object.keys(localized).length === 0) return rest;
+  return {
+    ...rest,
+    localized: Object.fromEntries(
+      Object.entries(localized).map(([tag, fields]) => [tag.toLowerCase(), fields]),
+    ),
+  };
 }

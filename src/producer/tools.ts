@@ -7,7 +7,10 @@ import type { GatedToolSpec, PlainToolSpec, ToolContext } from "./specs.ts";
 import type { Stage } from "./stage.ts";
 import type { Summary } from "./words.ts";
 
-type AnySpec = PlainToolSpec | GatedToolSpec<Params>;
+/** With its words settled. */
+export type AnySpec =
+  | PlainToolSpec
+  | (Omit<GatedToolSpec<Params>, "summary"> & { readonly summary: Summary });
 
 /** A name every listener can take (CON-42); the original is kept in the description. */
 export function toolName(name: string): string {

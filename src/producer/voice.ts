@@ -35,20 +35,25 @@ const LONE_SURROGATE = /\p{Surrogate}/gu;
 
 const graphemes = new Intl.Segmenter("und", { granularity: "grapheme" });
 
+/** The start of the grapheme cluster at an index: a text cut there loses no part of a character. */
+export const clusterStart = (text: string, index: number): number =>
+  graphemes.segment(text).containing(index)?.index ?? index;
+
 /** Cut between grapheme clusters so that it fits, with a sign that it was cut (CON-41). */
 export function cutToFit(text: string, most = MOST): string {
-  if (text.length <= most && fitsBytes(text, EMIT_LIMITS.string_bytes)) return text;
-  if (codePoints(text) <= most && fitsBytes(text, EMIT_LIMITS.string_bytes)) return text;
-  let cut = "";
+  const fitsIn = fitsBytes(text, EMIT_LIMITS.string_bytes);
+  if (fitsIn && (text.length <= most || codePoints(text) <= most)) return text;
+  const sign = "…";
+  let end = 0;
   let points = 1;
-  let bytes = 3;
-  for (const { segment } of graphemes.segment(text.slice(0, 2 * most))) {
-    points += codePoints(segment);
-    bytes += utf8Length(segment);
+  let bytes = utf8Length(sign);
+  for (const point of text) {
+    points++;
+    bytes += utf8Length(point);
     if (points > most || bytes > EMIT_LIMITS.string_bytes) break;
-    cut += segment;
+    end += point.length;
   }
-  return `${cut}…`;
+  return `${text.slice(0, clusterStart(text.slice(0, 2 * most), end))}${sign}`;
 }
 
 export function createSpeakable(secrets: SecretCatcher) {

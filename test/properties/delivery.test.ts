@@ -5,6 +5,7 @@ import { decodeId } from "../../src/delivery/cursor.ts";
 import { dress, type Shape, shapeOf } from "../../src/delivery/shape.ts";
 import { isCritical } from "../../src/protocol/filters.ts";
 import type { Terms } from "../../src/protocol/terms.ts";
+import type { Capabilities } from "../../src/protocol/types.ts";
 import { Ear, isGap, LogText } from "../support/ear.ts";
 import { type Said, Script, talk } from "../support/talk.ts";
 import { termsArbitrary, termsOf } from "../support/terms.ts";
@@ -82,6 +83,64 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 3, arbitrary: fc.record({ do: fc.constant("unblock" as const), listener: who }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant("restart" as const) }) },
 );
+
+/** Always something open, something unsent and something new. */
+const fickle: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 14, arbitrary: fc.record({ do: fc.constant("say" as const), session: fc.nat(1) }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({ do: fc.constant("pass" as const), ms: fc.constantFrom(1, 100, 400, 1000) }),
+  },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      do: fc.constant("change" as const),
+      listener: fc.constantFrom(0, 2),
+      terms: fc.nat(5),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      do: fc.constantFrom("block" as const, "unblock" as const),
+      listener: fc.constantFrom(0, 2),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      do: fc.constant("cut" as const),
+      listener: fc.constantFrom(0, 2),
+      lost: fc.nat(3),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      do: fc.constant("resume" as const),
+      listener: fc.constantFrom(0, 2),
+      terms: fc.nat(5),
+      told: fc.constant(true),
+    }),
+  },
+);
+
+const slowTerms: fc.Arbitrary<Terms> = fc
+  .record(
+    {
+      max_events_per_second: fc.constantFrom(1, 2, 5),
+      coalesce_boundaries: fc.constantFrom(["none"], ["word"], ["sentence"], ["paragraph"], ["completion"]),
+      supports_confirmation_reply: fc.constant(true),
+      supports_clarification_reply: fc.constant(true),
+      event_filters: fc.constantFrom(
+        { include: ["*"] },
+        { include: ["*"] },
+        { exclude: ["aaep:agent.tool.*"] },
+      ),
+    },
+    { requiredKeys: ["supports_confirmation_reply", "supports_clarification_reply", "coalesce_boundaries"] },
+  )
+  .map((capabilities) => termsOf(capabilities as unknown as Capabilities));
 
 const VIEWS = [undefined, undefined, ["sess_s0", "sess_s1"], ["sess_s0"]] as const;
 
@@ -233,6 +292,7 @@ describe("whatever is said, cut, blocked, resumed or renegotiated", () => {
         }
         for (const { listener, ear } of earsOf(played)) {
           expect(ear.complaints).toEqual([]);
+          expect(ear.missed).toEqual([]);
           if (!ear.whole) continue;
           for (const [key, points] of log.texts) {
             if (!listener.view.hears({ session_id: key.split(" ")[0] } as never)) continue;
@@ -242,6 +302,20 @@ describe("whatever is said, cut, blocked, resumed or renegotiated", () => {
         }
       }),
       runs(150),
+    );
+  });
+
+  it("loses nothing for listeners that are slow and change their minds all the time (HS-16)", async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        story(fickle),
+        fc.array(slowTerms, { minLength: 6, maxLength: 6 }),
+        async (told, terms) => {
+          const played = await play({ ...told, terms });
+          for (const { ear } of earsOf(played)) expect([...ear.complaints, ...ear.missed]).toEqual([]);
+        },
+      ),
+      runs(200),
     );
   });
 
@@ -302,7 +376,7 @@ describe("whatever is said, cut, blocked, resumed or renegotiated", () => {
             ),
           );
           const ear = new Ear(listener!, world.world.entries, world.world.store.identity);
-          expect(ear.complaints).toEqual([]);
+          expect([...ear.complaints, ...ear.missed]).toEqual([]);
           expect(ear.overlap).toBe(0);
           const ids = listener!.sent
             .filter(({ delivery }) => delivery.token === undefined)

@@ -161,7 +161,7 @@ describe("a tool that cannot be undone", () => {
     await ear.accept();
     await outcome;
     expect(ran).toEqual([{ amount: 500, to: { account: "savings" } }]);
-    for (const bad of [new Date(), () => 1, Number.NaN, new Map()]) {
+    for (const bad of [new Date(), () => 1, Number.NaN, new Map(), 1n]) {
       await expect(
         session.tool({ ...TRANSFER, action: "Do.", params: { bad } }, () => 1),
       ).rejects.toMatchObject({
@@ -234,6 +234,8 @@ describe("an answer that asks for a change", () => {
     await ear.accept(second);
     expect(await outcome).toMatchObject({ ran: true });
     expect(ran).toEqual([{ amount: 50, to: "savings" }]);
+    await world.settle();
+    expect(ear.all("tool.invoked")[0]!.summary_normal).toBe("Transfer 50 dollars to savings.");
     await session.complete();
     world.check();
   });

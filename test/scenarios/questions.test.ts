@@ -468,7 +468,7 @@ describe("what is happening?", () => {
     const before = other.events.length;
     expect(await ear.status()).toBe(true);
     expect(ear.spoken.at(-1)).toBe(
-      "The agent is working on something. Under way: Reading your calendar. Last progress: Step 2 of 5. It has said 7 words so far.",
+      "The agent is working on something. Under way: Reading your calendar. Last progress: Step 2 of 5. It has said about 7 words so far.",
     );
     expect(other.events).toHaveLength(before);
     const outcome = session.tool(TRANSFER, () => 1);

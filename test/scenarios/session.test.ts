@@ -366,9 +366,8 @@ describe("words", () => {
     const [started] = ear.all("session.started");
     expect(started!.summary_terse).toMatch(/^(?:👩‍👩‍👧‍👦)+…$/u);
     expect(started!.summary_normal).toMatch(/^é+…$/);
-    const [body, deep] = (ear.question as AwaitingConfirmation).extra_context?.["params"] as {
-      value: string;
-    }[];
+    const { extra_context } = ear.question as AwaitingConfirmation;
+    const [body, deep] = (extra_context?.["params"] ?? []) as { value: string }[];
     expect(body!.value).toMatch(/^(?:👩‍👩‍👧‍👦)+… and \d+ more characters$/u);
     expect(deep!.value).toBe('{"a":{"b":{"c":{"d":{"e":1}}}}}');
     await session.cancel();

@@ -69,6 +69,9 @@ export class Ear {
   #generation = 0;
   #shape!: Shape;
   #framed = "";
+  readonly #shapes: Shape[] = [];
+  readonly #heard = new Set<string>();
+  readonly #lasts = new Map<string, string>();
   #known: ReadonlySet<string> = new Set();
 
   constructor(listener: Listener, entries: readonly LogEntry[], identity: LogIdentity) {
@@ -87,6 +90,36 @@ export class Ear {
   text(key: string): string | undefined {
     const heard = this.outputs.get(key);
     return heard && this.#log.texts.get(key)!.slice(heard.from, heard.to).join("");
+  }
+
+  /** What was said, passed every filter this listener ever had, and never came; and where it was left in the dark. */
+  get missed(): string[] {
+    if (!this.whole) return [];
+    const missed: string[] = [];
+    const lasts = new Map<string, string>();
+    const always = (event: AgentEvent) =>
+      this.#shapes.every((shape) => isCritical(event) || shape.passes(event.type));
+    const answers = this.#shapes.every(({ confirmation, clarification }) => confirmation && clarification);
+    for (const { event } of this.#entries) {
+      const { type, session_id } = event;
+      if (
+        !this.#listener.view.hears({ session_id } as never) ||
+        !always(event) ||
+        type === "aaep:agent.output.streaming"
+      )
+        continue;
+      if (type.includes("awaiting.") && !answers) continue;
+      const merges = type === "aaep:agent.state.changed" || type === "aaep:agent.progress.updated";
+      if (merges) lasts.set(`${session_id} ${type}`, lastWords(event));
+      else if (!this.#heard.has(lastWords(event)))
+        missed.push(`${this.#listener.name} never heard ${JSON.stringify(event)}`);
+    }
+    if (this.#shapes.some(({ low }) => low)) return missed;
+    for (const [key, words] of lasts) {
+      if (this.#lasts.get(key) !== words)
+        missed.push(`${this.#listener.name}: ${key} was left at ${this.#lasts.get(key)}, not ${words}`);
+    }
+    return missed;
   }
 
   #complain(text: string, event?: AgentEvent): void {
@@ -110,6 +143,7 @@ export class Ear {
       if (attached) life.clock = "";
     }
     this.#shape = shape;
+    this.#shapes.push(shape);
   }
 
   #take({ delivery, event }: Extract<Moment, { what: "sent" }>): void {
@@ -129,6 +163,8 @@ export class Ear {
     if (again !== undefined) return this.#repeat(event, again);
     this.#seen.set(event.event_id, delivery.json);
     this.#matchLog(event);
+    this.#heard.add(lastWords(event));
+    if (this.#isLogged(event)) this.#lasts.set(`${event.session_id} ${event.type}`, lastWords(event));
     const fresh =
       event.type === "aaep:agent.output.streaming" ? this.#listen(event as OutputStreaming) : event;
     if (fresh) this.#live(fresh, delivery.cursor);
@@ -161,6 +197,14 @@ export class Ear {
     const to = this.outputs.get(`${session_id} ${output_id}`)?.to ?? 0;
     if (position + [...chunk].length > to)
       this.#complain(`a used id with new text, before as ${first}`, event);
+  }
+
+  /** Of the log, not about it; what stands in for a question is not what was said. */
+  #isLogged(event: AgentEvent): boolean {
+    const cursor = decodeId(this.#identity, event.event_id);
+    const { from_state, to_state, urgency } = event as unknown as Record<string, unknown>;
+    const standsIn = urgency === "critical" && from_state === "awaiting_input" && from_state === to_state;
+    return typeof cursor !== "string" && !(standsIn && cursor.kind === "run");
   }
 
   #matchLog(event: AgentEvent): void {
@@ -222,6 +266,13 @@ export class Ear {
       ? { ...event, chunk: chunk.slice(known).join(""), position: event.position + known }
       : undefined;
   }
+}
+
+/** Tells events apart, whatever they wear. */
+function lastWords(event: AgentEvent): string {
+  const { session_id, type, tool, tool_call_id, to_state, progress, reply_token } =
+    event as unknown as Record<string, unknown>;
+  return JSON.stringify([session_id, type, tool, tool_call_id, to_state, progress, reply_token]);
 }
 
 function isBoundary(points: readonly string[], position: number): boolean {

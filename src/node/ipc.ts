@@ -1,0 +1,209 @@
+/** One producer on a Unix socket or a named pipe of its own: for listeners on this machine that run as the same user (B.3, B.4). */
+
+import { randomBytes } from "node:crypto";
+import { renameSync, rmSync, writeFileSync } from "node:fs";
+import { createServer, type Server, type Socket } from "node:net";
+import { dirname, isAbsolute, join } from "node:path";
+import type { Producer } from "../producer/producer.ts";
+import { EarshotError } from "../protocol/errors.ts";
+import { EXTENSION_PREFIX } from "../protocol/extension.ts";
+import type { Principal } from "../protocol/principal.ts";
+import type { ProducerManifest } from "../protocol/types.ts";
+import { type IpcSession, openIpc } from "../transports/ipc/server.ts";
+import { doorOf } from "./door.ts";
+import { type Bound, bindSocket } from "./ipc-bind.ts";
+import { isPipe, manifestPath, socketPath } from "./ipc-path.ts";
+import { createLogger, type LogSink } from "./log.ts";
+import { buildManifest } from "./manifest.ts";
+import { createMetrics } from "./metrics.ts";
+import { keepDoor } from "./porter.ts";
+import { createReplyRate } from "./reply-rate.ts";
+import { ensureSafeDirectory } from "./safe-directory.ts";
+import { Writer } from "./writer.ts";
+
+export interface IpcLimits {
+  readonly connections: number;
+  readonly message_bytes: number;
+  /** Most bytes waiting for one listener. */
+  readonly queue_bytes: number;
+  readonly blocked_ms: number;
+  /** Whoever has not asked for a subscription by then is let go. */
+  readonly request_ms: number;
+}
+
+export interface IpcOptions {
+  /** A path or pipe of your own choosing; by convention it follows from the agent_id. */
+  readonly path?: string;
+  /** Another directory than the conventional one. It must be yours alone. */
+  readonly directory?: string;
+  /** What whoever can open the socket may do; one local user who hears and answers everything, by default. */
+  readonly principal?: Principal;
+  readonly contact?: string;
+  readonly limits?: Partial<IpcLimits>;
+  readonly log?: LogSink;
+}
+
+export interface ServingIpc {
+  readonly path: string;
+  /** For connect(): `unix:<path>` or `pipe:<name>`. */
+  readonly address: string;
+  /** Where the manifest lies; undefined for a pipe. */
+  readonly manifest_path: string | undefined;
+  readonly connections: number;
+  close(): Promise<void>;
+}
+
+const LIMITS: IpcLimits = {
+  connections: 1_024,
+  message_bytes: 1_048_576,
+  queue_bytes: 1_048_576,
+  blocked_ms: 30_000,
+  request_ms: 30_000,
+};
+const LOCAL_USER: Principal = { id: "local", role: "reply", audiences: "all" };
+/** Whoever was told to leave has so long to read why. */
+const LINGER_MS = 1_000;
+
+export async function serveIpc(producer: Producer, options: IpcOptions = {}): Promise<ServingIpc> {
+  const { agent_id } = producer.identity;
+  const path = options.path ?? socketPath(agent_id, options.directory);
+  const pipe = isPipe(path);
+  if (!pipe && (process.platform === "win32" || !isAbsolute(path))) {
+    throw new EarshotError(
+      "bad_path",
+      `"${path}" is no place for a socket here: give ${process.platform === "win32" ? "a pipe such as \\\\.\\pipe\\aaep\\planner" : "an absolute path"}.`,
+    );
+  }
+  const limits = { ...LIMITS, ...options.limits };
+  const log = createLogger(options.log);
+  const door = keepDoor(doorOf(producer.hub), {
+    metrics: createMetrics(),
+    log,
+    rate: createReplyRate({ refused_replies: 20, forgive_ms: 3_000 }),
+  });
+  const principal = options.principal ?? LOCAL_USER;
+  const open = new Map<Socket, IpcSession>();
+  const accept = (socket: Socket) =>
+    void open.set(
+      socket,
+      attend(socket, () => open.delete(socket)),
+    );
+  const attend = (socket: Socket, gone: () => void): IpcSession => {
+    const writer = new Writer(socket, {
+      cap: limits.queue_bytes,
+      blocked_ms: limits.blocked_ms,
+      slow: () => {
+        session.leave("too_slow");
+        setTimeout(() => socket.destroy(), LINGER_MS).unref();
+      },
+    });
+    const session = openIpc(
+      {
+        write: (frame) => writer.write(frame),
+        end() {
+          writer.release();
+          socket.end();
+          setTimeout(() => socket.destroy(), LINGER_MS).unref();
+        },
+      },
+      door,
+      principal,
+      { transport: pipe ? "named-pipe" : "unix", message_bytes: limits.message_bytes },
+    );
+    const impatience = setTimeout(() => {
+      if (!session.subscribed) socket.destroy();
+    }, limits.request_ms);
+    impatience.unref();
+    socket.on("drain", () => writer.drained());
+    socket.on("data", (chunk: Uint8Array) => session.bytes(chunk));
+    socket.on("error", () => {});
+    socket.on("close", () => {
+      clearTimeout(impatience);
+      writer.abandon();
+      session.closed();
+      gone();
+    });
+    return session;
+  };
+
+  // A listener that will say nothing more has left: half a line is none (TRN-07), as Node has it by default.
+  const server = createServer(accept);
+  server.maxConnections = limits.connections;
+  let bound: Bound | undefined;
+  if (pipe) await listenPipe(server, path);
+  else {
+    ensureSafeDirectory(dirname(path));
+    bound = await bindSocket(server, path);
+  }
+  server.on("error", (error) =>
+    log("error", "ipc_failed", { message: `The socket at ${path} failed.`, error }),
+  );
+  const manifest_path = pipe ? undefined : manifestPath(path);
+  if (manifest_path) writeManifest(manifest_path, manifestOf(producer, path, pipe, options.contact));
+  log("info", "listening", { path, agent_id });
+  return {
+    path,
+    address: pipe ? `pipe:${path}` : `unix:${path}`,
+    manifest_path,
+    get connections() {
+      return open.size;
+    },
+    async close() {
+      // Only what is still ours: another agent may have the name by now.
+      if (manifest_path && bound?.held()) rmSync(manifest_path, { force: true });
+      bound?.release();
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      for (const session of open.values()) session.leave("producer_shutdown");
+      const limit = setTimeout(() => {
+        for (const socket of open.keys()) socket.destroy();
+      }, LINGER_MS);
+      await closed;
+      clearTimeout(limit);
+      log("info", "closed", { path });
+    },
+  };
+}
+
+/** Node makes duplex byte-mode pipes, so they are framed like sockets (IPC-04), with an ACL of the user and the system's administrators. */
+function listenPipe(server: Server, path: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once("error", (error: NodeJS.ErrnoException) =>
+      reject(
+        error.code === "EADDRINUSE"
+          ? new EarshotError(
+              "socket_in_use",
+              `An agent is listening at ${path} already. Stop it, or give this one another agent_id.`,
+              { cause: error },
+            )
+          : error,
+      ),
+    );
+    server.listen({ path, exclusive: true, readableAll: false, writableAll: false }, resolve);
+  });
+}
+
+/** MAN-03: which framings are spoken is said here, because nothing else says it. */
+function manifestOf(
+  producer: Producer,
+  path: string,
+  pipe: boolean,
+  contact: string | undefined,
+): ProducerManifest {
+  const manifest = buildManifest(producer.hub.offer, {
+    transports: [pipe ? "named-pipe" : "unix-socket"],
+    prefix: "",
+    contact,
+  });
+  const { prefix: _, ...own } = manifest[EXTENSION_PREFIX] as Record<string, unknown>;
+  return {
+    ...manifest,
+    [EXTENSION_PREFIX]: { ...own, socket: path, framings: ["length-prefix", "ndjson"], pid: process.pid },
+  } as ProducerManifest;
+}
+
+/** Written aside and moved, so that nobody reads half of it; a link under its name is replaced, not followed. */
+function writeManifest(path: string, manifest: ProducerManifest): void {
+  const aside = join(dirname(path), `.${randomBytes(4).toString("hex")}`);
+  writeFileSync(aside, `${JSON.stringify(manifest, undefined, 2)}\n`, { mode: 0o600, flag: "wx" });
+  renameSync(aside, path);
+}

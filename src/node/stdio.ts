@@ -1,0 +1,111 @@
+/**
+ * One producer on its own stdin and stdout, for the process that started it; or on a child's, where the producer is the
+ * parent (B.6). While it is served, stdout belongs to the protocol: whatever the agent prints goes to stderr.
+ */
+import type { Readable, Writable } from "node:stream";
+import type { Producer } from "../producer/producer.ts";
+import type { Principal } from "../protocol/principal.ts";
+import { openStdio } from "../transports/stdio/server.ts";
+import { doorOf } from "./door.ts";
+import { createLogger, type LogSink } from "./log.ts";
+import { createMetrics } from "./metrics.ts";
+import { keepDoor } from "./porter.ts";
+import { createReplyRate } from "./reply-rate.ts";
+import { Writer } from "./writer.ts";
+
+export interface StdioOptions {
+  /** Where the listener is heard and spoken to; our own stdin and stdout by default. For a child: its stdout and stdin. */
+  readonly input?: Readable;
+  readonly output?: Writable;
+  /** Who is there: whoever started us, or whom we started. May hear and answer everything, by default (RPC-05). */
+  readonly principal?: Principal;
+  readonly log?: LogSink;
+}
+
+export interface ServingStdio {
+  /** Settles when the listener has gone, or `close` was called. */
+  readonly closed: Promise<void>;
+  close(): Promise<void>;
+}
+
+const LOCAL_USER: Principal = { id: "local", role: "reply", audiences: "all" };
+const QUEUE_BYTES = 1_048_576;
+const BLOCKED_MS = 30_000;
+
+export function serveStdio(producer: Producer, options: StdioOptions = {}): ServingStdio {
+  const { input = process.stdin, output = process.stdout, principal = LOCAL_USER } = options;
+  const own = output === process.stdout ? keepClean() : undefined;
+  const write = own?.write ?? ((bytes: Uint8Array) => output.write(bytes));
+  const log = createLogger(options.log);
+  const door = keepDoor(doorOf(producer.hub), {
+    metrics: createMetrics(),
+    log,
+    rate: createReplyRate({ refused_replies: 20, forgive_ms: 3_000 }),
+  });
+  let settle = () => {};
+  const closed = new Promise<void>((resolve) => {
+    settle = resolve;
+  });
+  let over = false;
+  const gone = () => {
+    if (over) return;
+    over = true;
+    writer.abandon();
+    session.closed();
+    input.off("data", hear).off("end", gone).off("close", gone);
+    // Left flowing, stdin would keep the process from ending.
+    input.pause();
+    own?.restore();
+    settle();
+  };
+  const writer = new Writer(
+    {
+      write,
+      get writableLength() {
+        return output.writableLength;
+      },
+    },
+    { cap: QUEUE_BYTES, blocked_ms: BLOCKED_MS, slow: () => session.leave("too_slow") },
+  );
+  const session = openStdio(
+    {
+      write: (bytes) => writer.write(bytes),
+      end() {
+        writer.release();
+        // Our own stdout is not ours to close before the process ends; a child's stdin is.
+        if (!own) output.end();
+        setImmediate(gone);
+      },
+    },
+    door,
+    principal,
+  );
+  const hear = (chunk: Uint8Array | string) =>
+    session.bytes(typeof chunk === "string" ? Buffer.from(chunk) : chunk);
+  input.on("data", hear).on("end", gone).on("close", gone).on("error", gone);
+  output.on("drain", () => writer.drained());
+  // The reader went away: EPIPE is an end like any other.
+  output.on("error", gone).on("close", gone);
+  return {
+    closed,
+    async close() {
+      if (!over) session.leave("producer_shutdown");
+      await closed;
+    },
+  };
+}
+
+/** RPC-04: anything but the protocol would break the line it lands in. console.log and libraries write through this one function. */
+function keepClean(): { write: (bytes: Uint8Array) => boolean; restore: () => void } {
+  const { stdout, stderr } = process;
+  const real = stdout.write;
+  const to = stderr.write.bind(stderr) as typeof stdout.write;
+  stdout.write = to;
+  return {
+    write: (bytes) => real.call(stdout, bytes as never),
+    restore() {
+      // Somebody may have put their own in its place meanwhile.
+      if (stdout.write === to) stdout.write = real;
+    },
+  };
+}

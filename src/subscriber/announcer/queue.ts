@@ -1,0 +1,134 @@
+/**
+ * Whose turn it is to be said (DEL-26): critical before everything and interrupting it, but never another critical one;
+ * normal in turn; background when nothing else waits. What was interrupted is said again from its start. Pure: it is
+ * told the time and when a voice is done, and says what the voice should do.
+ */
+import { Pace } from "./pace.ts";
+import type { Utterance } from "./utterance.ts";
+
+export type Action =
+  | { readonly do: "say"; readonly utterance: Utterance }
+  /** Stop saying this; it comes again. */
+  | { readonly do: "stop"; readonly utterance: Utterance };
+
+/** Non-critical utterances waiting; beyond this the oldest are folded into one that says how many there were. */
+const MOST_WAITING = 200;
+
+export interface QueueOptions {
+  readonly pace_wpm: number | undefined;
+  /** One utterance in place of many; those stay in the history. */
+  fold(skipped: readonly Utterance[]): Utterance;
+}
+
+export class Queue {
+  readonly #options: QueueOptions;
+  readonly #critical: Utterance[] = [];
+  #normal: Utterance[] = [];
+  #background: Utterance[] = [];
+  #skipped: Utterance[] = [];
+  #pace: Pace;
+  #speaking: Utterance | undefined;
+  #held = false;
+
+  constructor(options: QueueOptions) {
+    this.#options = options;
+    this.#pace = new Pace(options.pace_wpm);
+  }
+
+  get speaking(): Utterance | undefined {
+    return this.#speaking;
+  }
+  get waiting(): readonly Utterance[] {
+    return [...this.#critical, ...this.#normal, ...this.#background];
+  }
+  get idle(): boolean {
+    return this.#speaking === undefined && this.waiting.length === 0;
+  }
+
+  set pace_wpm(wpm: number | undefined) {
+    this.#pace = new Pace(wpm);
+  }
+
+  /** While held only what is critical is said. */
+  hold(held: boolean): void {
+    this.#held = held;
+  }
+  get held(): boolean {
+    return this.#held;
+  }
+
+  add(utterance: Utterance): void {
+    if (utterance.urgency === "critical") this.#critical.push(utterance);
+    else if (utterance.urgency === "background") this.#background.push(utterance);
+    else this.#normal.push(utterance);
+    // Held ones wait for the digest that ends the hold, which needs them all.
+    if (this.#held) return this.#bound(MOST_WAITING * 10);
+    this.#bound(MOST_WAITING);
+  }
+
+  /** Progress first, then the oldest: what is left is what a person would want to hear next. */
+  #bound(most: number): void {
+    while (this.#normal.length + this.#background.length > most) {
+      const dropped = this.#background.shift() ?? this.#normal.shift()!;
+      this.#skipped.push(dropped);
+    }
+  }
+
+  /** Takes out what waits and fits, e.g. what a digest says in its stead. */
+  remove(fits: (utterance: Utterance) => boolean): Utterance[] {
+    const out: Utterance[] = [];
+    const keep = (list: Utterance[]) =>
+      list.filter((one) => {
+        if (!fits(one)) return true;
+        out.push(one);
+        return false;
+      });
+    this.#critical.splice(0, Infinity, ...keep(this.#critical));
+    this.#normal = keep(this.#normal);
+    this.#background = keep(this.#background);
+    return out;
+  }
+
+  finished(id: number): Utterance | undefined {
+    const done = this.#speaking;
+    if (done?.id !== id) return undefined;
+    this.#speaking = undefined;
+    return done;
+  }
+
+  /** What the voice should do now, in order. */
+  advance(now: number): Action[] {
+    const actions: Action[] = [];
+    if (this.#speaking) {
+      if (this.#critical.length === 0 || this.#speaking.urgency === "critical") return actions;
+      actions.push({ do: "stop", utterance: this.#speaking });
+      (this.#speaking.urgency === "background" ? this.#background : this.#normal).unshift(this.#speaking);
+      this.#speaking = undefined;
+    }
+    const next = this.#next(now);
+    if (next) {
+      this.#speaking = next;
+      this.#pace.spend(next.words, now);
+      actions.push({ do: "say", utterance: next });
+    }
+    return actions;
+  }
+
+  #next(now: number): Utterance | undefined {
+    const urgent = this.#critical.shift();
+    if (urgent) return urgent;
+    if (this.#held) return undefined;
+    if (this.#skipped.length > 0) this.#normal.unshift(this.#options.fold(this.#skipped.splice(0)));
+    const list = this.#normal.length > 0 ? this.#normal : this.#background;
+    const next = list[0];
+    if (!next || this.#pace.ready(next.words, now) > now) return undefined;
+    return list.shift();
+  }
+
+  /** When the pace lets the next one begin, if that is what it waits for. */
+  wakeAt(now: number): number | undefined {
+    if (this.#speaking || this.#held) return undefined;
+    const next = this.#normal[0] ?? this.#background[0];
+    return next && this.#pace.ready(next.words, now);
+  }
+}

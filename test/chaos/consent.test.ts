@@ -1,0 +1,139 @@
+/** Faults around a question: clocks that jump, processes that sleep, floods, races. */
+import { describe, expect, it } from "vitest";
+import { Question } from "../../src/hub/questions.ts";
+import type { Clock } from "../../src/protocol/clock.ts";
+import type { AwaitingConfirmation, ConfirmationReply } from "../../src/protocol/types.ts";
+import { openWorld, TRANSFER } from "../support/driver.ts";
+
+const ADA = { id: "ada", role: "reply", audiences: "all" } as const;
+
+describe("F22: a flood", () => {
+  it("of subscriptions is capped for each identity, and nobody else notices", async () => {
+    const world = await openWorld({ hub: { max_subscriptions_per_principal: 8, max_subscriptions: 20 } });
+    const subscribe = (id: string) =>
+      world.agent.hub.subscribe(
+        { type: "subscription.request", aaep_version: "1.0.0", subscriber_id: "x", capabilities: {} },
+        { ...ADA, id },
+        "memory",
+      ).answer.type;
+    const flood = Array.from({ length: 1_000 }, () => subscribe("mallory"));
+    expect(flood.filter((type) => type === "subscription.accepted")).toHaveLength(8);
+    expect(subscribe("ada")).toBe("subscription.accepted");
+    await world.advance(31);
+    expect(world.agent.hub.subscriptions).toBe(1);
+  });
+
+  it("of questions is capped for each person and each session", async () => {
+    const world = await openWorld({ hub: { max_questions_per_principal: 5 } });
+    const ear = await world.connect({ principal: ADA });
+    const sessions = Array.from({ length: 50 }, () => world.agent.start({ summary: "Asking." }));
+    const asked = sessions.map((session) =>
+      session.confirm({ action: "Do it.", consequence: "It is done." }),
+    );
+    await world.settle();
+    expect(ear.questions).toHaveLength(5);
+    await ear.close();
+    const outcomes = await Promise.all(asked);
+    expect(outcomes.every(({ accepted }) => !accepted)).toBe(true);
+    const [session] = sessions;
+    const many = await Promise.allSettled(
+      Array.from({ length: 100 }, () => session!.clarify({ question: "?" })),
+    );
+    expect(many.filter(({ status }) => status === "rejected")).toHaveLength(68);
+  });
+});
+
+describe("F23: the wall clock jumps by an hour", () => {
+  it.each([3_600_000, -3_600_000])("by %d ms, and no deadline moves", async (ms) => {
+    const world = await openWorld();
+    const ear = await world.connect();
+    const session = world.agent.start({ summary: "Moving money." });
+    const outcome = session.tool({ ...TRANSFER, timeout_seconds: 120 }, () => 1);
+    await world.advance(60);
+    world.clock.jump(ms);
+    await world.advance(59);
+    expect(ear.settled.size).toBe(0);
+    await world.advance(1);
+    expect(await outcome).toMatchObject({ outcome: "timed_out" });
+  });
+});
+
+describe("F24: a backdated reply", () => {
+  it("counts or not by when it arrives, whatever it says", async () => {
+    const world = await openWorld();
+    const ear = await world.connect();
+    const session = world.agent.start({ summary: "Moving money." });
+    const late = session.tool({ ...TRANSFER, timeout_seconds: 60 }, () => 1);
+    await world.settle();
+    const question = ear.question;
+    await world.advance(60);
+    expect(await ear.accept(question, { timestamp: question.timestamp })).toBe(false);
+    expect(await late).toMatchObject({ outcome: "timed_out" });
+    const skewed = session.tool(TRANSFER, () => 1);
+    await world.settle();
+    expect(await ear.accept(ear.question, { timestamp: "2025-12-31T20:00:00.000Z" })).toBe(false);
+    expect(await ear.accept(ear.question, { timestamp: "2025-12-31T23:58:00.000Z" })).toBe(true);
+    expect(await skewed).toMatchObject({ ran: true });
+  });
+});
+
+describe("F26: a process that slept past the deadline", () => {
+  it("finds the reply and the timer at once, and the deadline wins, in either order", () => {
+    for (const first of ["reply", "timer"] as const) {
+      let now = 0;
+      const timers: { at: number; callback: () => void }[] = [];
+      const clock: Clock = {
+        now: () => now,
+        timestamp: () => "2026-01-01T00:00:00.000Z",
+        timer: (at, callback) => {
+          timers.push({ at, callback });
+          return () => {};
+        },
+      };
+      const outcomes: string[] = [];
+      const event = {
+        type: "aaep:agent.awaiting.confirmation",
+        reply_token: "rpl_1",
+        timeout_seconds: 60,
+        timestamp: "2026-01-01T00:00:00.000Z",
+      } as AwaitingConfirmation;
+      const question = new Question({ event, extensions: 0, ceiling_seconds: 60 }, clock, {
+        warn: () => {},
+        extended: () => {},
+        settled: (_, { outcome }) => outcomes.push(outcome),
+      });
+      const reply = {
+        type: "confirmation.reply",
+        decision: "accept",
+        timestamp: event.timestamp,
+      } as ConfirmationReply;
+      now = 3_600_000;
+      const steps = { reply: () => question.answer(reply, "ada", true), timer: () => timers[0]!.callback() };
+      steps[first]();
+      steps[first === "reply" ? "timer" : "reply"]();
+      expect(outcomes).toEqual(["timed_out"]);
+    }
+  });
+});
+
+describe("F27: a reply that races the timeout", () => {
+  it("has exactly one outcome, in the books and in the log", async () => {
+    for (let ms = -2; ms <= 2; ms++) {
+      const books: string[] = [];
+      const world = await openWorld({ audit: ({ outcome }) => books.push(outcome) });
+      const ear = await world.connect();
+      const session = world.agent.start({ summary: "Moving money." });
+      const outcome = session.tool({ ...TRANSFER, timeout_seconds: 60 }, () => 1);
+      await world.settle();
+      world.clock.timer(world.clock.now() + 60_000 + ms, () => void ear.accept());
+      await world.advance(61);
+      expect(books).toEqual([ms < 0 ? "accepted" : "timed_out"]);
+      expect((await outcome).ran).toBe(ms < 0);
+      const notices = world.witness
+        .all("state.changed")
+        .filter(({ extensions }) => extensions?.["earshot"]?.["resolves"]);
+      expect(notices).toHaveLength(1);
+      world.check();
+    }
+  });
+});
