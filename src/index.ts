@@ -26,3 +26,4 @@ export type {
 export type { ByLanguage, ByVerbosity, Sentence, Summary } from "./producer/words.ts";
 export type { Clock } from "./protocol/clock.ts";
 export { EarshotError } from "./protocol/errors.ts";
+export type { Deadline, ExtensionCapabilities, QuestionOutcome, Resolves } from "./protocol/extension.ts";

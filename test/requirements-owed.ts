@@ -6,28 +6,20 @@ export const OWED: Record<string, string[]> = {
   delivery: [],
   // framing, transports, authentication, the served manifest
   wire: [
-    "ENV-18",
     "HS-20",
-    "MAN-01",
-    "MAN-06",
     "TRN-01",
     "TRN-02",
     "TRN-04",
     "TRN-07",
     "TRN-08",
     "TRN-09",
-    "TRN-10",
-    "TRN-11",
-    "TRN-12",
     "TRN-18",
     "SSE-07",
     "WS-02",
     "WS-03",
-    "SEC-01",
-    "LIM-08",
   ],
   // the log, resuming, restarts
-  durability: ["CNF-08", "TRN-05", "SSE-06", "WS-06"],
+  durability: ["TRN-05", "SSE-06", "WS-06"],
   // the subscriber and its announcer, and how it puts questions to a person and takes their answers
   listener: [
     "HS-17",
@@ -46,7 +38,6 @@ export const OWED: Record<string, string[]> = {
     "CNF-38",
     "CNF-39",
     "CNF-40",
-    "MAN-08",
     "TRN-06",
     "SEC-12",
     "SEC-14",

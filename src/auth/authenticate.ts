@@ -60,6 +60,20 @@ export function failClosed(
   };
 }
 
+/** Rights may be widened or narrowed; how long the credential behind them is good for stays. */
+export function keepExpiry(authorize: Authorizer): Authorizer {
+  return async (known) => {
+    const principal = await authorize(known);
+    if (!principal || known.expires_at === undefined) return principal;
+    return { ...principal, expires_at: Math.min(principal.expires_at ?? Infinity, known.expires_at) };
+  };
+}
+
+/** Whether both may hear and answer the same. */
+export const sameRights = (a: Principal, b: Principal): boolean => rightsOf(a) === rightsOf(b);
+const rightsOf = ({ role, audiences }: Principal): string =>
+  JSON.stringify([role, audiences === "all" ? "all" : [...audiences].sort()]);
+
 export const isExpired = ({ expires_at }: Principal, now: number): boolean =>
   expires_at !== undefined && !(now < expires_at);
 

@@ -8,7 +8,10 @@ import { type Authenticator, isExpired } from "./authenticate.ts";
 
 export interface CookieJar {
   /** The Set-Cookie value that stands for this principal from now on. */
-  issue(principal: Principal, where: { readonly secure: boolean; readonly host: string; readonly path: string }): string;
+  issue(
+    principal: Principal,
+    where: { readonly secure: boolean; readonly host: string; readonly path: string },
+  ): string;
   /** Forgets what these cookies stood for. */
   revoke(cookie: string | undefined): void;
   readonly authenticate: Authenticator;
@@ -31,7 +34,9 @@ export function createCookieJar(random: () => string, now: () => number = Date.n
       const name = `earshot_${/:(\d+)$/.exec(host)?.[1] ?? "0"}`;
       const seconds = Math.max(0, Math.floor((until - now()) / 1000));
       const rules = `Max-Age=${seconds}; HttpOnly; SameSite=Strict`;
-      return secure ? `__Host-${name}=${value}; Path=/; Secure; ${rules}` : `${name}=${value}; Path=${path}; ${rules}`;
+      return secure
+        ? `__Host-${name}=${value}; Path=/; Secure; ${rules}`
+        : `${name}=${value}; Path=${path}; ${rules}`;
     },
     revoke(cookie) {
       for (const value of valuesIn(cookie)) kept.delete(value);

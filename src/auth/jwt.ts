@@ -66,7 +66,8 @@ export function jwtAuthenticator(options: JwtOptions): Authenticator {
     ...(typ === undefined ? {} : { typ }),
   };
   return async ({ bearer }) => {
-    if (bearer === undefined || bearer.length > LONGEST_TOKEN || bearer.split(".").length !== 3) return undefined;
+    if (bearer === undefined || bearer.length > LONGEST_TOKEN || bearer.split(".").length !== 3)
+      return undefined;
     let claims: JWTPayload;
     try {
       claims = (await jwtVerify(bearer, keys, pinned)).payload;
@@ -83,7 +84,10 @@ export function jwtAuthenticator(options: JwtOptions): Authenticator {
 
 function keysOf({ jwks, key }: JwtOptions, alg: string): JWTVerifyGetKey {
   if ((jwks === undefined) === (key === undefined)) {
-    throw new EarshotError("unsafe_token_check", "Give either `jwks` (an address or a key set) or `key`, not both.");
+    throw new EarshotError(
+      "unsafe_token_check",
+      "Give either `jwks` (an address or a key set) or `key`, not both.",
+    );
   }
   if (key !== undefined) {
     // Imported once; a key that cannot be read refuses every token instead of taking the process down.

@@ -62,7 +62,7 @@ export function heardAt(lane: Lane, stand: Standpoint, window: LogWindow): Heard
   // One entry may be several pieces; those of the next one that were sent are the only sent text at or after `before`.
   for (let at = place - 1; lane.piece(at)?.seq === next; at--) {
     const { text } = lane.piece(at)!;
-    if (text) since(text.output, text.complete ? Infinity : text.start + text.text.length);
+    if (text) since(text.output, text.start + text.text.length);
   }
   const passes = lane.shape.passes("aaep:agent.output.streaming");
   // Text that was sent to its end may yet be part of a longer piece of the new lane.

@@ -59,7 +59,7 @@ export function tokenBefore(tape: Tape, end: number): Token {
   while (end - start < TOKEN_MOST && isTokenUnit(tape, start - 1)) start--;
   if (end - start >= TOKEN_MOST) return { text: "", start };
   while (start < end && tape.pastKind(start) === QUOTE) start++;
-  return { text: tape.text(start, end).normalize("NFC"), start };
+  return { text: tape.composed(start, end), start };
 }
 
 export interface Before {

@@ -248,6 +248,8 @@ function numeralEnds(tape: Tape, profile: Profile, next: Next, before: Before): 
   if (next.kind === DIGIT) return !short && profile.language !== "ko" && profile.language !== "hu";
   if (profile.language !== "de" || !short) return true;
   if (afterOrdinal.has(tape.word(next.at))) return false;
+  // "mit: 1. Ausweis, 2. Foto"
+  if (before.previous === "" || before.previous.endsWith(":")) return false;
   return !beforeOrdinal.has(before.previous.toLowerCase()) || isStarter(tape, profile, next.at);
 }
 

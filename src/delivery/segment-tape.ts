@@ -62,6 +62,14 @@ export class Tape {
     return out;
   }
 
+  /** The text in NFC: most of it has no marks, and then there is nothing to do. */
+  composed(from: number, to: number): string {
+    let high = 0;
+    for (let i = from; i < to; i++) high |= this.units[i & MASK]!;
+    const text = this.text(from, to);
+    return high < 0x300 ? text : text.normalize("NFC");
+  }
+
   /** The letters starting at an offset, at most `most` units. */
   word(offset: number, most = 16): string {
     let i = offset;
@@ -70,7 +78,7 @@ export class Tape {
       if (kind === 0 || (kind > 3 && kind !== EXTEND)) break;
       i += this.width(i);
     }
-    return this.text(offset, Math.min(i, this.end)).normalize("NFC");
+    return this.composed(offset, Math.min(i, this.end));
   }
 
   /** First offset from here on that is not horizontal space, looking over at most `most` units. */

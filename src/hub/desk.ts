@@ -20,7 +20,7 @@ export interface SettlementRecord {
   readonly at: string;
 }
 
-export interface DeskOptions {
+interface DeskOptions {
   readonly clock: Clock;
   readonly audit?: ((record: SettlementRecord) => void) | undefined;
   /** Told once for every question, after it was settled. */

@@ -31,6 +31,7 @@ import type { Question, QuestionHooks, QuestionSpec } from "./questions.ts";
 import { retell } from "./retell.ts";
 import { Roster } from "./roster.ts";
 import { HubSubscription, type Peer } from "./subscription.ts";
+import { Throttle } from "./throttle.ts";
 
 export type { AppendOptions, Handled, HubOptions, Incoming, SessionHandle, Subscribed } from "./options.ts";
 
@@ -43,6 +44,7 @@ export class Hub {
   readonly #desk: QuestionDesk;
   readonly #sessions = new Map<string, SessionHandle>();
   readonly #waiting = new Set<() => void>();
+  readonly #retold: Throttle;
   #timer: { at: number; cancel: () => void } | undefined;
 
   constructor(options: HubOptions) {
@@ -51,6 +53,7 @@ export class Hub {
     const own = extensionOffer(this.#options.ceiling_seconds);
     this.offer = { ...offer, extensions: [own, ...(offer.extensions ?? [])] };
     const digest = new Digest(phrases);
+    this.#retold = new Throttle({ now: () => clock.now(), most: 20, forgive_ms: 1_000 });
     this.engine = new Engine({
       log: store.identity,
       now: () => clock.now(),
@@ -193,7 +196,7 @@ export class Hub {
       case "earshot:more_time":
         return { taken: this.#desk.moreTime(message.reply_token, principal, subscription) };
       case "earshot:status":
-        if (subscription?.phase !== "open") return { taken: false };
+        if (subscription?.phase !== "open" || this.#isTooOften(subscription)) return { taken: false };
         subscription.standing(message.session_id);
         return { taken: true };
       case "earshot:cancel":
@@ -275,6 +278,13 @@ export class Hub {
     retell(missed, subscription, peer, this.engine.window, this.registry);
   }
 
+  /** Telling everything again costs something: a person needs it now and then, a flood gets no more (F22). */
+  #isTooOften({ id }: HubSubscription): boolean {
+    const allowed = this.#retold.allows(id);
+    if (allowed) this.#retold.failed(id);
+    return !allowed;
+  }
+
   #cancel(
     { session_id, reason }: CancelSession,
     principal: Principal,
@@ -288,7 +298,7 @@ export class Hub {
   }
 
   #follow({ sessions }: FollowSessions, subscription: HubSubscription | undefined): boolean {
-    if (!subscription) return false;
+    if (!subscription || this.#isTooOften(subscription)) return false;
     subscription.followed = sessions;
     subscription.view = viewOf(subscription.principal, sessions);
     const { peer, lastEventId } = subscription;

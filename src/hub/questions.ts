@@ -148,8 +148,12 @@ export class Question {
     if (!this.#open) return false;
     this.#open = false;
     this.#disarm();
-    this.hooks.settled(this, settlement);
-    this.#resolve(settlement);
+    try {
+      this.hooks.settled(this, settlement);
+    } finally {
+      // Whatever goes wrong in telling it, whoever waits for the answer gets it.
+      this.#resolve(settlement);
+    }
     return true;
   }
 

@@ -7,7 +7,7 @@ import type { SubscriptionRejected } from "../protocol/types.ts";
 import type { Principal } from "./access.ts";
 import type { HubSubscription } from "./subscription.ts";
 
-export interface RosterOptions {
+interface RosterOptions {
   readonly clock: Clock;
   readonly max_subscriptions: number;
   readonly max_subscriptions_per_principal: number;

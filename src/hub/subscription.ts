@@ -17,7 +17,7 @@ export interface Peer {
   close(reason: string): void;
 }
 
-export type SubscriptionPhase = "unopened" | "open" | "away" | "closed";
+type SubscriptionPhase = "unopened" | "open" | "away" | "closed";
 
 /** A question this listener was sent and that was settled while it was away. */
 export interface Missed {

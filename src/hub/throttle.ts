@@ -1,12 +1,12 @@
 /**
- * How many wrong answers somebody may give (A02). Guessing 128 random bits is hopeless anyway; this bounds the work it
- * costs us. Whoever is over the limit is refused exactly like everyone else.
+ * How often somebody may do what costs us work: give wrong answers above all (A02). Guessing 128 random bits is hopeless
+ * anyway; this bounds what trying costs. Whoever is over the limit is refused exactly like everyone else.
  */
 const MOST_KEYS = 10_000;
 
-export interface ThrottleOptions {
+interface ThrottleOptions {
   readonly now: () => number;
-  /** Failures at once; one more is forgiven every `forgive_ms`. */
+  /** So many at once; one more is forgiven every `forgive_ms`. */
   readonly most?: number;
   readonly forgive_ms?: number;
 }

@@ -21,12 +21,20 @@ export interface CompatSocketSite {
 }
 
 /** Stands between a server and its proper WebSocket endpoint, which is to be attached to `rest`. */
-export function attachCompatSocket(server: Server, site: CompatSocketSite): { rest: Server; close: () => void } {
+export function attachCompatSocket(
+  server: Server,
+  site: CompatSocketSite,
+): { rest: Server; close: () => void } {
   const rest = new EventEmitter();
-  const sockets = new WebSocketServer({ noServer: true, perMessageDeflate: false, maxPayload: site.message_bytes });
+  const sockets = new WebSocketServer({
+    noServer: true,
+    perMessageDeflate: false,
+    maxPayload: site.message_bytes,
+  });
   const bare = async (request: IncomingMessage, socket: Duplex, head: Buffer): Promise<boolean> => {
     const inquiry = inquiryOf(request, { body_bytes: 0 });
-    if (inquiry.header("sec-websocket-protocol") !== undefined || !site.paths.includes(inquiry.url.pathname)) return false;
+    if (inquiry.header("sec-websocket-protocol") !== undefined || !site.paths.includes(inquiry.url.pathname))
+      return false;
     // What is refused here is refused there, in the same words.
     if (!site.guard(inquiry.header("host"), inquiry.header("origin"), inquiry.secure).ok) return false;
     const principal = await site.authenticate(credentialsOf(inquiry));

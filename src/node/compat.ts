@@ -10,7 +10,14 @@ import { parseValue } from "../protocol/parse.ts";
 import type { Principal } from "../protocol/principal.ts";
 import { AAEP_VERSION, type SubscriptionRejected, type SubscriptionRequest } from "../protocol/types.ts";
 import { whenExpired } from "../transports/expiry.ts";
-import { type ByteStream, type HttpAnswer, type HttpQuestion, json, type OpenStream, rejection } from "../transports/sse/server.ts";
+import {
+  type ByteStream,
+  type HttpAnswer,
+  type HttpQuestion,
+  json,
+  type OpenStream,
+  rejection,
+} from "../transports/sse/server.ts";
 
 /** Told of whatever arrives that is no message of AAEP: test drivers start a session that way. */
 export type StrayHook = (value: unknown, principal: Principal) => void;
@@ -30,7 +37,10 @@ export interface BareSocket {
 export interface Compat {
   readonly http: (question: HttpQuestion) => Promise<HttpAnswer | undefined>;
   /** Undefined where there is no room for one more listener: it has been told why. */
-  socket(socket: BareSocket, principal: Principal): { message(text: string): void; closed(): void } | undefined;
+  socket(
+    socket: BareSocket,
+    principal: Principal,
+  ): { message(text: string): void; closed(): void } | undefined;
 }
 
 const IMPLICIT: SubscriptionRequest = {
@@ -70,9 +80,13 @@ class Bare {
 
   /** True if the message had an effect. */
   take(value: Record<string, unknown>): boolean {
-    const parsed = parseValue({ ...value, ...(named(value) ? { subscription_id: this.line.id } : {}) }, { mode: "tolerant" });
+    const parsed = parseValue(
+      { ...value, ...(named(value) ? { subscription_id: this.line.id } : {}) },
+      { mode: "tolerant" },
+    );
     if (!parsed.ok || parsed.kind !== "message") return false;
-    if (parsed.message.type === "subscription.request") return this.#replace(parsed.message as SubscriptionRequest);
+    if (parsed.message.type === "subscription.request")
+      return this.#replace(parsed.message as SubscriptionRequest);
     if (!("subscription_id" in parsed.message)) return false;
     const message = parsed.message as Incoming;
     const handled = this.#door.handle(message, this.principal, this.line);
@@ -98,13 +112,18 @@ class Bare {
   }
 
   leave(): void {
-    const close = { type: "subscription.close", subscription_id: this.line.id, reason_code: "replaced" } as const;
+    const close = {
+      type: "subscription.close",
+      subscription_id: this.line.id,
+      reason_code: "replaced",
+    } as const;
     this.#door.handle(close, this.principal, this.line);
   }
 }
 
 const named = (value: Record<string, unknown>): boolean => value["type"] !== "subscription.request";
-const isReply = ({ type }: Record<string, unknown>): boolean => type === "confirmation.reply" || type === "clarification.reply";
+const isReply = ({ type }: Record<string, unknown>): boolean =>
+  type === "confirmation.reply" || type === "clarification.reply";
 
 export function createCompat(door: Door, { heartbeat_ms, every, stray }: CompatOptions): Compat {
   /** By principal, the newest first. */
@@ -115,7 +134,8 @@ export function createCompat(door: Door, { heartbeat_ms, every, stray }: CompatO
   function read(bytes: string | Uint8Array, principal: Principal): Record<string, unknown> | undefined {
     let value: unknown;
     try {
-      const text = typeof bytes === "string" ? bytes : new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+      const text =
+        typeof bytes === "string" ? bytes : new TextDecoder("utf-8", { fatal: true }).decode(bytes);
       value = JSON.parse(text);
       if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;
       if (isReply(value as Record<string, unknown>) && hasDuplicateKeys(text)) return undefined;
@@ -148,7 +168,10 @@ export function createCompat(door: Door, { heartbeat_ms, every, stray }: CompatO
       stream.end(stream.frame(": closing\n\n"));
     };
     const bare = new Bare(door, "sse", principal, plainPeer(stream, end), line);
-    const stopHeartbeat = every(Math.min(heartbeat_ms, LONGEST_HEARTBEAT_MS), () => void stream.write(stream.frame(": \n\n")));
+    const stopHeartbeat = every(
+      Math.min(heartbeat_ms, LONGEST_HEARTBEAT_MS),
+      () => void stream.write(stream.frame(": \n\n")),
+    );
     const stopExpiry = whenExpired(principal, () => bare.peer.close("credential_expired"));
     const stop = () => {
       stopHeartbeat();
@@ -180,7 +203,10 @@ export function createCompat(door: Door, { heartbeat_ms, every, stray }: CompatO
   async function messages(question: HttpQuestion): Promise<HttpAnswer> {
     const { principal, header } = question;
     if (FORM_TYPE.test(header("content-type") ?? "")) {
-      return json(415, { error: "unsupported_media_type", message: "Send the message with Content-Type: application/json." });
+      return json(415, {
+        error: "unsupported_media_type",
+        message: "Send the message with Content-Type: application/json.",
+      });
     }
     const bytes = await question.body();
     const value = bytes === "too_large" ? undefined : read(bytes, principal);
@@ -231,7 +257,8 @@ export function createCompat(door: Door, { heartbeat_ms, every, stray }: CompatO
 /** Plain data lines: these clients look at nothing else. */
 function plainPeer(stream: ByteStream, end: () => void): Peer {
   const framing = `compat-${stream.framing}`;
-  const encode = ({ json, event_id, cursor }: Outgoing) => stream.frame(`${cursor ? `id: ${event_id}\n` : ""}data: ${json}\n\n`);
+  const encode = ({ json, event_id, cursor }: Outgoing) =>
+    stream.frame(`${cursor ? `id: ${event_id}\n` : ""}data: ${json}\n\n`);
   return {
     send: (event) => stream.write(framed(event, framing, encode)),
     tell: (message) => void stream.write(stream.frame(`data: ${JSON.stringify(message)}\n\n`)),

@@ -163,6 +163,9 @@ function mustBeSafe({ tls, auth, token, hosts = [], insecureLoopback }: ServeGrp
   if (insecureLoopback && (auth || token)) {
     refuse("Give either credentials or `insecureLoopback`: with both, who may answer would be a guess.");
   }
+  if (token !== undefined && !/^\S{16,}$/.test(token)) {
+    refuse("`token` is too easy to guess or cannot be sent: at least 16 characters, and no spaces.");
+  }
   const far = [host, ...hosts].find((name) => !isLoopback(name.replace(/:\d+$/, "")));
   if (far === undefined) return;
   if (insecureLoopback) refuse("insecureLoopback is for loopback addresses only: listen on 127.0.0.1, or give `tls` and `auth`.");

@@ -42,7 +42,12 @@ export interface HttpSite {
   readonly body_ms: number;
 }
 
-export function credentialsOf({ url, method, header, certificate }: Omit<Inquiry, "secure" | "body">): Credentials {
+export function credentialsOf({
+  url,
+  method,
+  header,
+  certificate,
+}: Omit<Inquiry, "secure" | "body">): Credentials {
   return {
     bearer: /^Bearer +([^\s]+)$/i.exec(header("authorization") ?? "")?.[1],
     ticket: url.searchParams.get("ticket") ?? undefined,
@@ -75,7 +80,8 @@ export async function answerInquiry(site: HttpSite, inquiry: Inquiry): Promise<H
   const { method, url } = inquiry;
   // Whoever watches over the process calls by address and has no name for it; these say nothing anyone may not know.
   if (url.pathname === "/healthz") return safe(json(200, { status: "ok" }));
-  if (url.pathname === "/readyz") return safe(site.ready() ? json(200, { status: "ready" }) : json(503, { status: "stopping" }));
+  if (url.pathname === "/readyz")
+    return safe(site.ready() ? json(200, { status: "ready" }) : json(503, { status: "stopping" }));
   const guarded = site.guard(inquiry.header("host"), inquiry.header("origin"), inquiry.secure);
   if (!guarded.ok) {
     const reason = guarded.status === 421 ? "host" : "origin";
@@ -86,11 +92,19 @@ export async function answerInquiry(site: HttpSite, inquiry: Inquiry): Promise<H
   const { cors } = guarded;
   if (method === "OPTIONS") {
     const known = "access-control-allow-origin" in cors;
-    return { status: 204, headers: known ? { ...cors, ...PREFLIGHT, ...privateNetwork(inquiry) } : { ...cors, allow: PREFLIGHT["access-control-allow-methods"]! } };
+    return {
+      status: 204,
+      headers: known
+        ? { ...cors, ...PREFLIGHT, ...privateNetwork(inquiry) }
+        : { ...cors, allow: PREFLIGHT["access-control-allow-methods"]! },
+    };
   }
   const answer = await route(site, inquiry).catch((error: unknown) => {
     if (error instanceof TooSlow) {
-      return json(408, { error: "too_slow", message: "The message did not arrive in time. Send it again, at once." });
+      return json(408, {
+        error: "too_slow",
+        message: "The message did not arrive in time. Send it again, at once.",
+      });
     }
     throw error;
   });
@@ -104,7 +118,9 @@ const safe = (answer: HttpAnswer, cors: Readonly<Record<string, string>> = {}): 
 
 /** A public page that was allowed here may call a private address, if its browser asks first. */
 const privateNetwork = ({ header }: Inquiry): Record<string, string> =>
-  header("access-control-request-private-network") === "true" ? { "access-control-allow-private-network": "true" } : {};
+  header("access-control-request-private-network") === "true"
+    ? { "access-control-allow-private-network": "true" }
+    : {};
 
 async function route(site: HttpSite, inquiry: Inquiry): Promise<HttpAnswer> {
   const { method, url, header } = inquiry;
@@ -116,13 +132,18 @@ async function route(site: HttpSite, inquiry: Inquiry): Promise<HttpAnswer> {
   if (!ours && !bare && pathname !== "/metrics") return notFound(site);
   if (isForeign(header)) {
     site.metrics.count("earshot_refusals_total", { reason: "origin" });
-    return json(403, { error: "refused", message: "Other pages may not embed or link to this. Call it from a page of an allowed origin." });
+    return json(403, {
+      error: "refused",
+      message: "Other pages may not embed or link to this. Call it from a page of an allowed origin.",
+    });
   }
   const path = ours ? pathname.slice(site.prefix.length) : pathname;
   const principal = await principalOf(site, inquiry, path);
   if (principal === undefined || principal === "denied") {
     site.metrics.count("earshot_refusals_total", { reason: principal ? "denied" : "credentials" });
-    return principal ? json(403, DENIED) : json(401, UNAUTHENTICATED, { "www-authenticate": 'Bearer realm="aaep"' });
+    return principal
+      ? json(403, DENIED)
+      : json(401, UNAUTHENTICATED, { "www-authenticate": 'Bearer realm="aaep"' });
   }
   if (!ours && pathname === "/metrics") return metrics(site, principal);
   if (path === "/session") return session(site, inquiry);
@@ -136,13 +157,18 @@ async function route(site: HttpSite, inquiry: Inquiry): Promise<HttpAnswer> {
     principal,
     body: () => inTime(inquiry.body(), site.body_ms),
   };
-  const answer = (await site.compat?.(question)) ?? (ours ? await site.sse(question) : undefined) ?? notFound(site);
+  const answer =
+    (await site.compat?.(question)) ?? (ours ? await site.sse(question) : undefined) ?? notFound(site);
   const trace_id = parseTraceparent(header("traceparent"))?.trace_id;
   if (trace_id !== undefined) site.log("debug", "http", { path, status: answer.status, trace_id });
   return answer;
 }
 
-async function principalOf(site: HttpSite, inquiry: Inquiry, path: string): Promise<Principal | "denied" | undefined> {
+async function principalOf(
+  site: HttpSite,
+  inquiry: Inquiry,
+  path: string,
+): Promise<Principal | "denied" | undefined> {
   const credentials = credentialsOf(inquiry);
   const known =
     (await site.authenticate(credentials)) ??
@@ -164,7 +190,12 @@ async function session(site: HttpSite, inquiry: Inquiry): Promise<HttpAnswer> {
     site.cookies.revoke(header("cookie"));
     return { status: 204, headers: quiet };
   }
-  if (method !== "POST") return json(405, { error: "method_not_allowed", message: "Use POST or DELETE here." }, { allow: "POST, DELETE" });
+  if (method !== "POST")
+    return json(
+      405,
+      { error: "method_not_allowed", message: "Use POST or DELETE here." },
+      { allow: "POST, DELETE" },
+    );
   // A cookie does not buy another: it would never run out.
   const known = await site.authenticate({ ...credentialsOf(inquiry), cookie: undefined });
   if (!known) return json(401, UNAUTHENTICATED, { "www-authenticate": 'Bearer realm="aaep"' });
@@ -172,22 +203,42 @@ async function session(site: HttpSite, inquiry: Inquiry): Promise<HttpAnswer> {
   return { status: 204, headers: { ...quiet, "set-cookie": cookie } };
 }
 
-function published({ published: { manifest, signed, keys } }: HttpSite, { method, url, header }: Inquiry): HttpAnswer {
-  if (method !== "GET" && method !== "HEAD") return json(405, { error: "method_not_allowed", message: "Use GET here." }, { allow: "GET" });
+function published(
+  { published: { manifest, signed, keys } }: HttpSite,
+  { method, url, header }: Inquiry,
+): HttpAnswer {
+  if (method !== "GET" && method !== "HEAD")
+    return json(405, { error: "method_not_allowed", message: "Use GET here." }, { allow: "GET" });
   const caching = { "cache-control": "max-age=60" };
   if (url.pathname === KEYS_PATH) {
     const set = keys();
-    return set ? json(200, set, caching) : json(404, { error: "not_found", message: "This agent does not sign its manifest." });
+    return set
+      ? json(200, set, caching)
+      : json(404, { error: "not_found", message: "This agent does not sign its manifest." });
   }
   const jws = /\bapplication\/jose\b/i.test(header("accept") ?? "") ? signed() : undefined;
-  if (jws !== undefined) return { status: 200, headers: { "content-type": "application/jose", vary: "accept", ...caching }, body: jws };
-  return { status: 200, headers: { "content-type": "application/json; charset=utf-8", ...caching }, body: JSON.stringify(manifest()) };
+  if (jws !== undefined)
+    return {
+      status: 200,
+      headers: { "content-type": "application/jose", vary: "accept", ...caching },
+      body: jws,
+    };
+  return {
+    status: 200,
+    headers: { "content-type": "application/json; charset=utf-8", ...caching },
+    body: JSON.stringify(manifest()),
+  };
 }
 
 const tooMany = ({ rate, metrics }: HttpSite): HttpAnswer => {
   metrics.count("earshot_refusals_total", { reason: "reply_rate" });
-  const message = "Too many replies did not count. Wait a moment, then send one for a question you were asked.";
-  return json(429, { error: "too_many_replies", message }, { "retry-after": String(rate.retry_after_seconds) });
+  const message =
+    "Too many replies did not count. Wait a moment, then send one for a question you were asked.";
+  return json(
+    429,
+    { error: "too_many_replies", message },
+    { "retry-after": String(rate.retry_after_seconds) },
+  );
 };
 
 async function inTime<T>(body: Promise<T>, ms: number): Promise<T> {
@@ -204,8 +255,15 @@ async function inTime<T>(body: Promise<T>, ms: number): Promise<T> {
 
 const metrics = (site: HttpSite, { role, audiences }: Principal): HttpAnswer =>
   role === "admin" || audiences === "all"
-    ? { status: 200, headers: { "content-type": "text/plain; version=0.0.4; charset=utf-8", "cache-control": "no-store" }, body: site.metrics.text() }
+    ? {
+        status: 200,
+        headers: { "content-type": "text/plain; version=0.0.4; charset=utf-8", "cache-control": "no-store" },
+        body: site.metrics.text(),
+      }
     : json(403, { error: "refused", message: "Metrics are for those who run the agent." });
 
 const notFound = ({ prefix }: HttpSite): HttpAnswer =>
-  json(404, { error: "not_found", message: `Nothing is here. AAEP is under ${prefix}, the manifest at ${MANIFEST_PATH}.` });
+  json(404, {
+    error: "not_found",
+    message: `Nothing is here. AAEP is under ${prefix}, the manifest at ${MANIFEST_PATH}.`,
+  });

@@ -1,16 +1,23 @@
 /** `earshot/node`: put a producer on a server. */
-export { type Authenticator, type Authorizer, anyOf, type Certificate, type Credentials, tokenAuthenticator } from "../auth/authenticate.ts";
+export {
+  type Authenticator,
+  type Authorizer,
+  anyOf,
+  type Certificate,
+  type Credentials,
+  tokenAuthenticator,
+} from "../auth/authenticate.ts";
 export { type JwtOptions, jwtAuthenticator } from "../auth/jwt.ts";
 export { certificateAuthenticator } from "../auth/mtls.ts";
 export type { Principal, Role } from "../protocol/principal.ts";
+export { type Discovered, type DiscoverOptions, discover } from "./discover.ts";
+export { type GrpcLimits, type GrpcTls, type ServeGrpcOptions, type ServingGrpc, serveGrpc } from "./grpc.ts";
+export { type IpcLimits, type IpcOptions, type ServingIpc, serveIpc } from "./ipc.ts";
+export { safeName, socketDirectory, socketPath } from "./ipc-path.ts";
 export type { LogEntry, LogLevel, LogSink } from "./log.ts";
 export { generateSigningKey, type SigningKey, signManifest } from "./manifest.ts";
 export { type ServeOptions, type Serving, serve } from "./serve.ts";
 export { createSite, type ServeLimits, type Site, type SiteOptions } from "./site.ts";
+export { type ServingStdio, type StdioOptions, serveStdio } from "./stdio.ts";
 export { readTokenFiles, type TokenFile, tokenDirectory } from "./token-file.ts";
 export { formatTraceparent, parseTraceparent, type TraceContext } from "./trace.ts";
-export { type Discovered, type DiscoverOptions, discover } from "./discover.ts";
-export { type IpcLimits, type IpcOptions, type ServingIpc, serveIpc } from "./ipc.ts";
-export { safeName, socketDirectory, socketPath } from "./ipc-path.ts";
-export { type ServingStdio, type StdioOptions, serveStdio } from "./stdio.ts";
-export { type GrpcLimits, type GrpcTls, type ServeGrpcOptions, type ServingGrpc, serveGrpc } from "./grpc.ts";

@@ -34,7 +34,8 @@ const SECRETS: readonly [RegExp, string][] = [
   // Ids have a prefix, so a bare run of hex is a secret of ours.
   [/\b[0-9a-f]{32,}\b/gi, "[redacted]"],
 ];
-const SECRET_KEY = /token|secret|password|authorization|cookie|ticket|signed_manifest|capabilities|subscriber_/i;
+const SECRET_KEY =
+  /token|secret|password|authorization|cookie|ticket|signed_manifest|capabilities|subscriber_/i;
 /** Control characters, and those that reorder or break lines where a log is shown. */
 const UNPRINTABLE = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 const LONGEST = 1_000;
@@ -45,7 +46,10 @@ export function redact(text: string): string {
   let clean = text.slice(0, 2 * LONGEST);
   for (const [pattern, replacement] of SECRETS) clean = clean.replace(pattern, replacement);
   if (text.length > LONGEST) clean = `${clean.slice(0, LONGEST - 128)}…`;
-  return clean.replace(UNPRINTABLE, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
+  return clean.replace(
+    UNPRINTABLE,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
 }
 
 function clean(value: unknown, depth = 0): unknown {
@@ -54,7 +58,10 @@ function clean(value: unknown, depth = 0): unknown {
   if (typeof value !== "object" || value === null) return typeof value === "function" ? undefined : value;
   if (depth >= DEEPEST) return "…";
   if (value instanceof Error) {
-    return clean({ name: value.name, code: (value as { code?: unknown }).code, message: value.message }, depth);
+    return clean(
+      { name: value.name, code: (value as { code?: unknown }).code, message: value.message },
+      depth,
+    );
   }
   if (Array.isArray(value)) return value.slice(0, 32).map((item) => clean(item, depth + 1));
   return Object.fromEntries(
@@ -62,7 +69,10 @@ function clean(value: unknown, depth = 0): unknown {
       .filter(([, item]) => item !== undefined)
       .slice(0, 64)
       // A trace id is 32 hex digits and meant to be found again.
-      .map(([key, item]) => [key, key === "trace_id" ? item : SECRET_KEY.test(key) ? "[redacted]" : clean(item, depth + 1)]),
+      .map(([key, item]) => [
+        key,
+        key === "trace_id" ? item : SECRET_KEY.test(key) ? "[redacted]" : clean(item, depth + 1),
+      ]),
   );
 }
 

@@ -1,5 +1,13 @@
 /** The manifest (5.10): built from what is actually served, signed where a key was given (MAN-*, CON-55, CON-56). */
-import { CompactSign, type CryptoKey, exportJWK, generateKeyPair, importJWK, type JSONWebKeySet, type JWK } from "jose";
+import {
+  CompactSign,
+  type CryptoKey,
+  exportJWK,
+  generateKeyPair,
+  importJWK,
+  type JSONWebKeySet,
+  type JWK,
+} from "jose";
 import { EarshotError } from "../protocol/errors.ts";
 import { EXTENSION_PREFIX, EXTENSION_URI } from "../protocol/extension.ts";
 import type { Offer } from "../protocol/negotiate.ts";
@@ -35,7 +43,13 @@ export function buildManifest(offer: Offer, endpoints: Endpoints): ProducerManif
     ...(contact === undefined ? {} : { contact }),
     [EXTENSION_PREFIX]: {
       prefix,
-      ...(has("sse") ? { subscriptions: `${prefix}/subscriptions`, events: `${prefix}/events`, replies: `${prefix}/replies` } : {}),
+      ...(has("sse")
+        ? {
+            subscriptions: `${prefix}/subscriptions`,
+            events: `${prefix}/events`,
+            replies: `${prefix}/replies`,
+          }
+        : {}),
       ...(has("websocket") ? { websocket: `${prefix}/ws` } : {}),
       ...(keys === undefined ? {} : { keys }),
     },
@@ -53,14 +67,27 @@ export interface SigningKey {
 const DAY = 86_400;
 const SAFE_ALGORITHMS = ["ES256", "RS256", "EdDSA"];
 
-export async function signManifest(manifest: ProducerManifest, signing: SigningKey, nowSeconds: number): Promise<string> {
+export async function signManifest(
+  manifest: ProducerManifest,
+  signing: SigningKey,
+  nowSeconds: number,
+): Promise<string> {
   const { key, kid, alg = "ES256", seconds = DAY } = signing;
   if (!SAFE_ALGORITHMS.includes(alg)) {
-    throw new EarshotError("unsafe_algorithm", `A manifest cannot be signed with ${alg}: use ES256, RS256 or EdDSA.`);
+    throw new EarshotError(
+      "unsafe_algorithm",
+      `A manifest cannot be signed with ${alg}: use ES256, RS256 or EdDSA.`,
+    );
   }
   const imported = "kty" in key ? await importJWK(key as JWK, alg) : key;
   return new CompactSign(new TextEncoder().encode(JSON.stringify(manifest)))
-    .setProtectedHeader({ alg, kid, typ: "aaep-manifest+jws", iat: nowSeconds, exp: nowSeconds + seconds } as never)
+    .setProtectedHeader({
+      alg,
+      kid,
+      typ: "aaep-manifest+jws",
+      iat: nowSeconds,
+      exp: nowSeconds + seconds,
+    } as never)
     .sign(imported as CryptoKey);
 }
 
@@ -68,7 +95,10 @@ export async function signManifest(manifest: ProducerManifest, signing: SigningK
 export async function generateSigningKey(kid: string): Promise<{ privateKey: JWK; publicKey: JWK }> {
   const pair = await generateKeyPair("ES256", { extractable: true });
   const common = { kid, alg: "ES256", use: "sig" };
-  return { privateKey: { ...(await exportJWK(pair.privateKey)), ...common }, publicKey: { ...(await exportJWK(pair.publicKey)), ...common } };
+  return {
+    privateKey: { ...(await exportJWK(pair.privateKey)), ...common },
+    publicKey: { ...(await exportJWK(pair.publicKey)), ...common },
+  };
 }
 
 /** What anyone may read before subscribing. */
@@ -93,8 +123,17 @@ export interface PublicationOptions {
 }
 
 /** Keeps a signature that is always good for at least half its time. */
-export function createPublication(options: PublicationOptions): Publication & { renew(): Promise<void>; stop(): void } {
-  const { manifest, signing, renewed, failed, now = () => Math.floor(Date.now() / 1000), after = later } = options;
+export function createPublication(
+  options: PublicationOptions,
+): Publication & { renew(): Promise<void>; stop(): void } {
+  const {
+    manifest,
+    signing,
+    renewed,
+    failed,
+    now = () => Math.floor(Date.now() / 1000),
+    after = later,
+  } = options;
   let signed: string | undefined;
   let cancel = () => {};
   let stopped = false;
@@ -114,7 +153,8 @@ export function createPublication(options: PublicationOptions): Publication & { 
   return {
     manifest,
     signed: () => signed,
-    keys: () => (signing && "kty" in signing.key ? { keys: [publicHalf(signing.key as JWK, signing)] } : undefined),
+    keys: () =>
+      signing && "kty" in signing.key ? { keys: [publicHalf(signing.key as JWK, signing)] } : undefined,
     renew,
     stop() {
       stopped = true;

@@ -20,7 +20,9 @@ const HELP: Record<string, string> = {
   process_resident_memory_bytes: "Resident memory of this process.",
 };
 
-const PATHS = new Set("/subscriptions /events /replies /messages /session /ws /metrics /healthz /readyz".split(" "));
+const PATHS = new Set(
+  "/subscriptions /events /replies /messages /session /ws /metrics /healthz /readyz".split(" "),
+);
 const WORD = /^[a-z][a-z0-9_-]{0,31}$/;
 const LABELS: Record<string, (value: string) => boolean> = {
   path: (value) => PATHS.has(value) || value.startsWith("/.well-known/aaep-"),
@@ -39,7 +41,10 @@ export function createMetrics(): Metrics {
     count(name, labels = {}) {
       const inside = Object.entries(labels)
         .filter(([key]) => Object.hasOwn(LABELS, key))
-        .map(([key, value]) => `${key}="${LABELS[key]!(value) && value.length <= 64 ? escaped(value) : "other"}"`)
+        .map(
+          ([key, value]) =>
+            `${key}="${LABELS[key]!(value) && value.length <= 64 ? escaped(value) : "other"}"`,
+        )
         .join(",");
       const key = inside ? `${name}{${inside}}` : name;
       if (counters.size >= MOST_SERIES && !counters.has(key)) return;

@@ -3,8 +3,9 @@
  * (F18), too many wrong answers from one person are not passed on (A02), and what happens is counted and logged
  * without saying anything about the listener.
  */
-import { isExpired } from "../auth/authenticate.ts";
+import { isExpired, sameRights } from "../auth/authenticate.ts";
 import type { Door, Line, Peer } from "../protocol/door.ts";
+import { resumeRequest } from "../protocol/extension.ts";
 import type { Principal } from "../protocol/principal.ts";
 import type { SubscriptionRejected } from "../protocol/types.ts";
 import type { Logger } from "./log.ts";
@@ -16,6 +17,8 @@ export interface PorterOptions {
   readonly metrics: Metrics;
   readonly log: Logger;
   readonly rate: ReplyRate;
+  /** As whom this principal's subscription was made, where principals come with rights that may change. */
+  readonly known?: (subscription_id: string, principal: Principal) => Principal | undefined;
   /** Wall-clock milliseconds. */
   readonly now?: () => number;
 }
@@ -26,8 +29,25 @@ const EXPIRED: SubscriptionRejected = {
   reason_message: "The credentials have expired. Sign in again, reconnect, and send the request once more.",
 };
 
-export function keepDoor(door: Door, { metrics, log, rate, now = Date.now }: PorterOptions): Door {
+export function keepDoor(
+  door: Door,
+  { metrics, log, rate, known = () => undefined, now = Date.now }: PorterOptions,
+): Door {
   const inner = new WeakMap<Line, Line>();
+
+  /**
+   * A subscription keeps the rights it was made with. Somebody who comes back with others starts anew, so that what
+   * was taken from them meanwhile is not heard any more.
+   */
+  function endIfChanged(subscription_id: string | undefined, principal: Principal): void {
+    const before = subscription_id === undefined ? undefined : known(subscription_id, principal);
+    if (!before || sameRights(before, principal)) return;
+    log("info", "rights_changed", { subscription_id, who: log.who(principal) });
+    door.handle(
+      { type: "subscription.close", subscription_id: subscription_id!, reason_code: "rights_changed" },
+      principal,
+    );
+  }
 
   function watched(line: Line, principal: Principal): Line {
     const open = new Set<Peer>();
@@ -35,11 +55,16 @@ export function keepDoor(door: Door, { metrics, log, rate, now = Date.now }: Por
       id: line.id,
       connect(peer, lastEventId) {
         open.add(peer);
-        log("info", "stream_opened", { subscription_id: line.id, who: log.who(principal), resumed: lastEventId !== undefined });
+        log("info", "stream_opened", {
+          subscription_id: line.id,
+          who: log.who(principal),
+          resumed: lastEventId !== undefined,
+        });
         line.connect(peer, lastEventId);
       },
       disconnect(peer) {
-        if (open.delete(peer)) log("info", "stream_closed", { subscription_id: line.id, who: log.who(principal) });
+        if (open.delete(peer))
+          log("info", "stream_closed", { subscription_id: line.id, who: log.who(principal) });
         line.disconnect(peer);
       },
     };
@@ -50,6 +75,7 @@ export function keepDoor(door: Door, { metrics, log, rate, now = Date.now }: Por
   return {
     request(request, principal, transport) {
       if (isExpired(principal, now())) return { answer: EXPIRED };
+      endIfChanged(resumeRequest(request.extensions)?.subscription_id, principal);
       const result = door.request(request, principal, transport);
       const outcome = result.line ? "accepted" : (result.answer as SubscriptionRejected).reason_code;
       metrics.count("earshot_handshakes_total", { transport, outcome });
@@ -63,6 +89,7 @@ export function keepDoor(door: Door, { metrics, log, rate, now = Date.now }: Por
       return result.line ? { answer: result.answer, line: watched(result.line, principal) } : result;
     },
     find(subscription_id, principal) {
+      endIfChanged(subscription_id, principal);
       const line = isExpired(principal, now()) ? undefined : door.find(subscription_id, principal);
       return line && watched(line, principal);
     },

@@ -37,7 +37,10 @@ export async function serve(producer: Producer, options: ServeOptions = {}): Pro
   const { host = "127.0.0.1", port = 4600, tls } = options;
   const local = isLoopback(host);
   mustBeSafe(options, host, local);
-  const site = await createSite(producer, { ...options, hosts: [...(options.hosts ?? []), ...(local || isWildcard(host) ? [] : [asHost(host)])] });
+  const site = await createSite(producer, {
+    ...options,
+    hosts: [...(options.hosts ?? []), ...(local || isWildcard(host) ? [] : [asHost(host)])],
+  });
   const server = createServer(options, { ...LIMITS, ...options.limits }, site);
   const websockets = site.attachWebSocket(server);
   await websockets.announced;
@@ -56,7 +59,10 @@ export async function serve(producer: Producer, options: ServeOptions = {}): Pro
   let kept: ReturnType<typeof writeTokenFile> | undefined;
   try {
     if (site.token !== undefined && options.token_file !== false) {
-      kept = writeTokenFile({ agent_id: producer.identity.agent_id, url: http, token: site.token, pid: process.pid }, options.token_file);
+      kept = writeTokenFile(
+        { agent_id: producer.identity.agent_id, url: http, token: site.token, pid: process.pid },
+        options.token_file,
+      );
     }
   } catch (error) {
     // Half a server is none: the port is free again before the caller hears why.
@@ -67,7 +73,9 @@ export async function serve(producer: Producer, options: ServeOptions = {}): Pro
   log("info", "listening", { url: http, agent_id: producer.identity.agent_id });
   if (!tls && site.token !== undefined) {
     const where = kept ? ` It is kept in ${kept.path}.` : "";
-    log("warn", "plain_loopback", { message: `The agent is served without TLS, for this machine only; every call needs the token of this run.${where}` });
+    log("warn", "plain_loopback", {
+      message: `The agent is served without TLS, for this machine only; every call needs the token of this run.${where}`,
+    });
   }
   return {
     ...site,
@@ -88,21 +96,31 @@ export async function serve(producer: Producer, options: ServeOptions = {}): Pro
 }
 
 /** TRN-11, SEC-01, CON-66: beyond this machine only with TLS and authentication; each refusal says how to go on. */
-function mustBeSafe({ tls, auth, http2, hosts = [], insecureLoopback, compat }: ServeOptions, host: string, local: boolean): void {
+function mustBeSafe(
+  { tls, auth, http2, hosts = [], insecureLoopback, compat }: ServeOptions,
+  host: string,
+  local: boolean,
+): void {
   const refuse = (message: string) => {
     throw new EarshotError("unsafe_address", message);
   };
-  const old = [tls?.minVersion, tls?.maxVersion].find((version) => version === "TLSv1" || version === "TLSv1.1");
-  if (old ?? tls?.secureProtocol) refuse(`${old ?? "secureProtocol"} is too old or too loose: leave it out, and TLS 1.2 or newer is used.`);
+  const old = [tls?.minVersion, tls?.maxVersion].find(
+    (version) => version === "TLSv1" || version === "TLSv1.1",
+  );
+  if (old ?? tls?.secureProtocol)
+    refuse(`${old ?? "secureProtocol"} is too old or too loose: leave it out, and TLS 1.2 or newer is used.`);
   if (tls?.requestCert && !tls.ca) {
-    refuse("`tls.requestCert` without `tls.ca` would believe a certificate from any authority this machine knows: give `ca` with your own.");
+    refuse(
+      "`tls.requestCert` without `tls.ca` would believe a certificate from any authority this machine knows: give `ca` with your own.",
+    );
   }
   if (tls && !(tls.key && tls.cert) && !tls.pfx && !tls.secureContext && !tls.SNICallback) {
     refuse("`tls` has no certificate: give `key` and `cert`, or `pfx`.");
   }
   if (http2 && !tls) refuse("HTTP/2 needs `tls`: browsers speak it over TLS only.");
   if (local) return;
-  if (insecureLoopback) refuse("insecureLoopback is for loopback addresses only: listen on 127.0.0.1, or give `tls` and `auth`.");
+  if (insecureLoopback)
+    refuse("insecureLoopback is for loopback addresses only: listen on 127.0.0.1, or give `tls` and `auth`.");
   if (compat) refuse("compat is for loopback addresses only: listen on 127.0.0.1, or leave it out.");
   if (!tls || !auth) {
     refuse(
@@ -110,7 +128,9 @@ function mustBeSafe({ tls, auth, http2, hosts = [], insecureLoopback, compat }: 
     );
   }
   if (isWildcard(host) && hosts.length === 0) {
-    refuse(`${host || "An empty host"} is every address at once and no name to be called by: list in \`hosts\` the names people use, such as agent.example.com.`);
+    refuse(
+      `${host || "An empty host"} is every address at once and no name to be called by: list in \`hosts\` the names people use, such as agent.example.com.`,
+    );
   }
 }
 
@@ -125,7 +145,18 @@ function createServer({ tls, http2 }: ServeOptions, limits: ServeLimits, { node 
   const secure = { minVersion: "TLSv1.2" as const, handshakeTimeout: limits.headers_ms, ...tls };
   const server = (
     tls && http2
-      ? withIdleLimit(createHttp2Server({ ...secure, allowHTTP1: true, ...HTTP2_LIMITS }, node), limits)
+      ? withIdleLimit(
+          createHttp2Server(
+            {
+              ...secure,
+              allowHTTP1: true,
+              ...HTTP2_LIMITS,
+              settings: { maxConcurrentStreams: 128, maxHeaderListSize: limits.header_bytes },
+            },
+            node,
+          ),
+          limits,
+        )
       : tls
         ? createHttpsServer({ ...secure, ...settings }, node)
         : createHttpServer(settings, node)
@@ -141,12 +172,16 @@ const HTTP2_LIMITS = {
   maxSessionRejectedStreams: 50,
   streamResetBurst: 200,
   streamResetRate: 20,
-  settings: { maxConcurrentStreams: 128, maxHeaderListSize: 16_384 },
 };
 
-function withIdleLimit(server: Http2SecureServer, { request_ms, heartbeat_ms }: ServeLimits): Http2SecureServer {
+function withIdleLimit(
+  server: Http2SecureServer,
+  { request_ms, heartbeat_ms }: ServeLimits,
+): Http2SecureServer {
   // Heartbeats keep a session with an open stream busy; one without is let go.
-  server.on("session", (session) => session.setTimeout(Math.max(request_ms, 2 * heartbeat_ms), () => session.close()));
+  server.on("session", (session) =>
+    session.setTimeout(Math.max(request_ms, 2 * heartbeat_ms), () => session.close()),
+  );
   return server;
 }
 
@@ -155,7 +190,11 @@ function listen(server: Server, port: number, host: string): Promise<void> {
     server.once("error", (error: NodeJS.ErrnoException) =>
       reject(
         error.code === "EADDRINUSE"
-          ? new EarshotError("port_in_use", `Port ${port} on ${host} is taken. Use another, or 0 for any free one.`, { cause: error })
+          ? new EarshotError(
+              "port_in_use",
+              `Port ${port} on ${host} is taken. Use another, or 0 for any free one.`,
+              { cause: error },
+            )
           : error,
       ),
     );

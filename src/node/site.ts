@@ -1,7 +1,14 @@
 /** Everything a server needs but the listening: bindings, authentication, limits and the manifest, put together. */
 import { randomBytes } from "node:crypto";
 import type { Server } from "node:http";
-import { type Authenticator, type Authorizer, anyOf, failClosed, tokenAuthenticator } from "../auth/authenticate.ts";
+import {
+  type Authenticator,
+  type Authorizer,
+  anyOf,
+  failClosed,
+  keepExpiry,
+  tokenAuthenticator,
+} from "../auth/authenticate.ts";
 import { createCookieJar } from "../auth/cookie.ts";
 import { createTickets } from "../auth/ticket.ts";
 import type { Producer } from "../producer/producer.ts";
@@ -112,17 +119,18 @@ export async function createSite(producer: Producer, options: SiteOptions = {}):
   const tickets = createTickets(() => secret(16));
   const cookies = createCookieJar(() => secret(32));
   const authenticate = failClosed(anyOf(options.auth ?? local, cookies.authenticate), failed);
-  const { authorize } = options;
+  const authorize = options.authorize && keepExpiry(options.authorize);
   const admit: Authenticator = authorize
     ? failClosed(async (credentials) => {
-        const known = await authenticate(credentials);
-        return known && (await authorize(known));
+        const who = await authenticate(credentials);
+        return who && (await authorize(who));
       }, failed)
     : authenticate;
 
   const guard = createGuard({ hosts: ["localhost", "127.0.0.1", "[::1]", ...hosts], origins });
   const rate = createReplyRate(limits);
-  const door = keepDoor(doorOf(producer.hub), { metrics, log, rate });
+  const known = (id: string, principal: Principal) => producer.hub.find(id, principal)?.principal;
+  const door = keepDoor(doorOf(producer.hub), { metrics, log, rate, known });
   const transports = ["sse"];
   const published = createPublication({
     manifest: () =>
@@ -137,12 +145,24 @@ export async function createSite(producer: Producer, options: SiteOptions = {}):
       (producer.hub.offer as { signed_manifest?: string }).signed_manifest = signed;
     },
     failed: (error) =>
-      log("error", "signing_failed", { message: "The manifest could not be signed again; the last signature runs out.", error }),
+      log("error", "signing_failed", {
+        message: "The manifest could not be signed again; the last signature runs out.",
+        error,
+      }),
   });
   await published.renew();
-  const sse = createSseServer(door, { prefix, heartbeat_ms: limits.heartbeat_ms, every, ticket: tickets.issue });
+  const sse = createSseServer(door, {
+    prefix,
+    heartbeat_ms: limits.heartbeat_ms,
+    every,
+    ticket: tickets.issue,
+  });
   const bare = compat
-    ? createCompat(door, { heartbeat_ms: limits.heartbeat_ms, every, stray: compat === true ? undefined : compat })
+    ? createCompat(door, {
+        heartbeat_ms: limits.heartbeat_ms,
+        every,
+        stray: compat === true ? undefined : compat,
+      })
     : undefined;
   let stopped = false;
   const site: HttpSite = {
@@ -163,10 +183,15 @@ export async function createSite(producer: Producer, options: SiteOptions = {}):
   };
   if (insecureLoopback) {
     log("warn", "insecure_loopback", {
-      message: "insecureLoopback is on: anyone on this machine may listen to this agent and answer for you. For development only.",
+      message:
+        "insecureLoopback is on: anyone on this machine may listen to this agent and answer for you. For development only.",
     });
   }
-  if (compat) log("warn", "compat", { message: "compat is on: listeners are taken in without a handshake. For existing clients on this machine only." });
+  if (compat)
+    log("warn", "compat", {
+      message:
+        "compat is on: listeners are taken in without a handshake. For existing clients on this machine only.",
+    });
   return {
     token,
     prefix,
@@ -178,12 +203,29 @@ export async function createSite(producer: Producer, options: SiteOptions = {}):
     },
     web: createWebHandler(site, limits.body_bytes),
     attachWebSocket(server) {
-      const common = { guard, authenticate: admit, message_bytes: limits.body_bytes, queue_bytes: limits.queue_bytes, ping_ms: limits.heartbeat_ms };
-      const front = bare && attachCompatSocket(server, { ...common, paths: [`${prefix}/ws`, "/ws"], compat: bare });
-      const proper = attachWebSocket(front?.rest ?? server, { ...common, path: `${prefix}/ws`, door, metrics, blocked_ms: limits.blocked_ms });
+      const common = {
+        guard,
+        authenticate: admit,
+        message_bytes: limits.body_bytes,
+        queue_bytes: limits.queue_bytes,
+        ping_ms: limits.heartbeat_ms,
+      };
+      const front =
+        bare && attachCompatSocket(server, { ...common, paths: [`${prefix}/ws`, "/ws"], compat: bare });
+      const proper = attachWebSocket(front?.rest ?? server, {
+        ...common,
+        path: `${prefix}/ws`,
+        door,
+        metrics,
+        blocked_ms: limits.blocked_ms,
+      });
       if (!transports.includes("websocket")) transports.push("websocket");
       return {
-        announced: published.renew().catch((error: unknown) => log("error", "signing_failed", { message: "The manifest could not be signed.", error })),
+        announced: published
+          .renew()
+          .catch((error: unknown) =>
+            log("error", "signing_failed", { message: "The manifest could not be signed.", error }),
+          ),
         close: async () => {
           front?.close();
           await proper.close();
@@ -197,17 +239,31 @@ export async function createSite(producer: Producer, options: SiteOptions = {}):
   };
 }
 
-function mustBeSafe({ hosts = [], origins = [], insecureLoopback, compat, auth }: SiteOptions): void {
+function mustBeSafe(options: SiteOptions): void {
+  const { prefix = "/aaep/v1", hosts = [], origins = [], insecureLoopback, compat, auth } = options;
+  if (!/^(?:\/[A-Za-z0-9._~-]+)+$/.test(prefix)) {
+    throw new EarshotError(
+      "invalid_prefix",
+      `"${prefix}" is no path prefix: begin with a slash and end without one, such as /aaep/v1.`,
+    );
+  }
   const refuse = (message: string) => {
     throw new EarshotError("unsafe_address", message);
   };
   const named = (host: string): string => host.replace(/:\d+$/, "");
   const far = hosts.find((host) => !isLoopback(named(host)));
-  if (far !== undefined && insecureLoopback) refuse(`insecureLoopback is for this machine only: remove ${far} from \`hosts\`, or give \`auth\` instead.`);
+  if (far !== undefined && insecureLoopback)
+    refuse(
+      `insecureLoopback is for this machine only: remove ${far} from \`hosts\`, or give \`auth\` instead.`,
+    );
   if (far !== undefined && compat) refuse(`compat is for this machine only: remove ${far} from \`hosts\`.`);
-  if (insecureLoopback && auth) refuse("Give either `auth` or `insecureLoopback`: with both, who may answer would be a guess.");
+  if (insecureLoopback && auth)
+    refuse("Give either `auth` or `insecureLoopback`: with both, who may answer would be a guess.");
   const wrong = origins.find((origin) => !isOrigin(origin));
-  if (wrong !== undefined) refuse(`"${wrong}" is no origin: write scheme, host and port as a browser does, such as https://chat.example.com, and list each one.`);
+  if (wrong !== undefined)
+    refuse(
+      `"${wrong}" is no origin: write scheme, host and port as a browser does, such as https://chat.example.com, and list each one.`,
+    );
 }
 
 /** As browsers write it: neither a pattern nor `null`, which any page can have. */

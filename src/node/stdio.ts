@@ -19,6 +19,8 @@ export interface StdioOptions {
   readonly output?: Writable;
   /** Who is there: whoever started us, or whom we started. May hear and answer everything, by default (RPC-05). */
   readonly principal?: Principal;
+  /** Most bytes waiting for the listener, and how long they may wait. */
+  readonly limits?: { readonly queue_bytes?: number; readonly blocked_ms?: number };
   readonly log?: LogSink;
 }
 
@@ -29,11 +31,11 @@ export interface ServingStdio {
 }
 
 const LOCAL_USER: Principal = { id: "local", role: "reply", audiences: "all" };
-const QUEUE_BYTES = 1_048_576;
-const BLOCKED_MS = 30_000;
+const LIMITS = { queue_bytes: 1_048_576, blocked_ms: 30_000 };
 
 export function serveStdio(producer: Producer, options: StdioOptions = {}): ServingStdio {
   const { input = process.stdin, output = process.stdout, principal = LOCAL_USER } = options;
+  const { queue_bytes, blocked_ms } = { ...LIMITS, ...options.limits };
   const own = output === process.stdout ? keepClean() : undefined;
   const write = own?.write ?? ((bytes: Uint8Array) => output.write(bytes));
   const log = createLogger(options.log);
@@ -65,7 +67,7 @@ export function serveStdio(producer: Producer, options: StdioOptions = {}): Serv
         return output.writableLength;
       },
     },
-    { cap: QUEUE_BYTES, blocked_ms: BLOCKED_MS, slow: () => session.leave("too_slow") },
+    { cap: queue_bytes, blocked_ms, slow: () => session.leave("too_slow") },
   );
   const session = openStdio(
     {

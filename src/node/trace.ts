@@ -14,7 +14,14 @@ const TRACEPARENT = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(
 export function parseTraceparent(text: string | undefined): TraceContext | undefined {
   const found = TRACEPARENT.exec(text ?? "");
   if (!found) return undefined;
-  const [, version, trace_id, parent_id, flags, rest] = found as unknown as [string, string, string, string, string, string?];
+  const [, version, trace_id, parent_id, flags, rest] = found as unknown as [
+    string,
+    string,
+    string,
+    string,
+    string,
+    string?,
+  ];
   // Version ff is forbidden, version 00 has no more fields, and ids of zeros mean that there is none.
   if (version === "ff" || (version === "00" && rest !== undefined)) return undefined;
   if (/^0+$/.test(trace_id) || /^0+$/.test(parent_id)) return undefined;

@@ -25,7 +25,7 @@ export interface Verdict {
   readonly state: string;
 }
 
-export interface AskSpec {
+interface AskSpec {
   readonly type: "aaep:agent.awaiting.confirmation" | "aaep:agent.awaiting.clarification";
   readonly words: Readonly<Record<string, Summary | Sentence | undefined>>;
   readonly fields: Readonly<Record<string, unknown>>;

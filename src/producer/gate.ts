@@ -32,7 +32,7 @@ export type AcceptHook = (accepted: {
 }) => boolean | Promise<boolean>;
 
 /** A yes, to be spent once. */
-export type Passed =
+type Passed =
   | {
       readonly granted: true;
       readonly tool_call_id: string;
@@ -42,7 +42,7 @@ export type Passed =
     }
   | { readonly granted: false; readonly refusal: Refusal };
 
-export interface GateOptions {
+interface GateOptions {
   readonly times: QuestionTimes;
   readonly onAccept: AcceptHook | undefined;
   readonly warn: (sentence: string) => void;

@@ -13,7 +13,7 @@ export interface Showing {
   readonly secret: readonly string[];
 }
 
-export interface ShownParam {
+interface ShownParam {
   readonly name: string;
   readonly label: string;
   readonly value: unknown;

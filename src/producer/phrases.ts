@@ -37,7 +37,7 @@ export interface Phrases extends DigestPhrases {
 const unit = (count: number, name: string) => `${count} ${name}${count === 1 ? "" : "s"}`;
 
 /** "2 minutes", "45 seconds", "1 minute and 30 seconds": how long, as one would say it. */
-export function spokenDuration(seconds: number): string {
+function spokenDuration(seconds: number): string {
   const hours = Math.floor(seconds / 3600);
   const minutes = Math.floor(seconds / 60);
   const parts =

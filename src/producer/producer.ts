@@ -73,6 +73,7 @@ export function createProducer(options: ProducerOptions): Producer {
   const { store = createMemoryStore({ random }), manifest_uri } = options;
   const identity = identityOf(options);
   const ids = createIds(random);
+  const warn = options.warn ?? ((sentence: string) => console.warn(sentence));
   const questions = { ...DEFAULT_TIMES, ...options.questions };
   const phrases = { en: ENGLISH, ...options.phrases };
   const offer: Offer = {
@@ -93,7 +94,13 @@ export function createProducer(options: ProducerOptions): Producer {
     offer,
     phrases,
     ceiling_seconds: questions.ceiling_seconds,
-    ...(options.audit ? { audit: options.audit } : {}),
+    audit: (record) => {
+      try {
+        options.audit?.(record);
+      } catch (error) {
+        warn(`The record of an answer could not be kept: ${String(error)}`);
+      }
+    },
     ...options.hub,
   });
   const context: SessionContext = {
@@ -107,7 +114,7 @@ export function createProducer(options: ProducerOptions): Producer {
     questions,
     tool_timeout_ms: options.tool_timeout_ms ?? HOUR_MS,
     onAccept: options.onAccept,
-    warn: options.warn ?? ((sentence) => console.warn(sentence)),
+    warn,
   };
   const start = (spec: SessionSpec): Session => new Session(spec, context);
   return {

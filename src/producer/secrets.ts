@@ -64,7 +64,7 @@ const BEGINNINGS: readonly RegExp[] = [
   ),
 ];
 
-export const REMOVED = "[secret removed]";
+const REMOVED = "[secret removed]";
 
 /** `hook` sees text after the known shapes were removed, and may remove more. */
 export function createSecretCatcher(hook?: (text: string) => string): SecretCatcher {

@@ -201,7 +201,7 @@ export class Stage {
   }
 }
 
-export interface EnterOptions {
+interface EnterOptions {
   readonly words?: Summary;
   readonly fields?: Fields;
   readonly insist?: boolean;

@@ -8,12 +8,10 @@ import type { Stage } from "./stage.ts";
 import type { Summary } from "./words.ts";
 
 /** With its words settled. */
-export type AnySpec =
-  | PlainToolSpec
-  | (Omit<GatedToolSpec<Params>, "summary"> & { readonly summary: Summary });
+type AnySpec = PlainToolSpec | (Omit<GatedToolSpec<Params>, "summary"> & { readonly summary: Summary });
 
 /** A name every listener can take (CON-42); the original is kept in the description. */
-export function toolName(name: string): string {
+function toolName(name: string): string {
   const safe = name.replaceAll(/[^A-Za-z0-9_.-]/g, "_").slice(0, 256);
   return /^[A-Za-z_]/.test(safe) ? safe : `_${safe}`.slice(0, 256);
 }

@@ -7,7 +7,7 @@ import { EMIT_LIMITS, fitsBytes, utf8Length } from "../protocol/limits.ts";
 import { AAEP_VERSION, CORE_CONTEXT, type CoreEventType, type ProducerIdentity } from "../protocol/types.ts";
 import type { SecretCatcher } from "./secrets.ts";
 
-export interface VoiceOptions {
+interface VoiceOptions {
   readonly session_id: string;
   readonly producer: ProducerIdentity;
   readonly clock: Clock;
@@ -40,7 +40,7 @@ export const clusterStart = (text: string, index: number): number =>
   graphemes.segment(text).containing(index)?.index ?? index;
 
 /** Cut between grapheme clusters so that it fits, with a sign that it was cut (CON-41). */
-export function cutToFit(text: string, most = MOST): string {
+function cutToFit(text: string, most = MOST): string {
   const fitsIn = fitsBytes(text, EMIT_LIMITS.string_bytes);
   if (fitsIn && (text.length <= most || codePoints(text) <= most)) return text;
   const sign = "…";
@@ -56,7 +56,7 @@ export function cutToFit(text: string, most = MOST): string {
   return `${text.slice(0, clusterStart(text.slice(0, 2 * most), end))}${sign}`;
 }
 
-export function createSpeakable(secrets: SecretCatcher) {
+function createSpeakable(secrets: SecretCatcher) {
   return (text: string, most?: number): string =>
     cutToFit(
       secrets.clean(text.normalize("NFC").replace(LONE_SURROGATE, "\ufffd").replace(UNSPEAKABLE, "")),

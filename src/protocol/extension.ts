@@ -16,7 +16,7 @@ export interface ExtensionCapabilities {
 }
 
 /** In a request, under `extensions.earshot`: go on where this subscription was. */
-export interface ResumeRequest {
+interface ResumeRequest {
   readonly subscription_id: string;
   readonly last_event_id?: string;
 }
@@ -45,7 +45,7 @@ export interface Deadline {
 }
 
 /** What we honor of `capabilities.earshot`; the operator's ceiling is said up front (WCAG 2.2.1). */
-export function negotiateExtension(
+function negotiateExtension(
   requested: Record<string, unknown>,
   ceiling_seconds = 86_400,
 ): Record<string, unknown> {

@@ -11,6 +11,7 @@ import {
 } from "jose";
 import { parse } from "../protocol/parse.ts";
 import type { ProducerManifest, SubscriptionAccepted } from "../protocol/types.ts";
+import { type ClientTransport, LineError } from "./transport.ts";
 
 export interface TrustOptions {
   /** Keys you trust for this producer, or where its keys are published. Not those of other agents. */
@@ -39,16 +40,54 @@ export type Trust =
     }
   | { readonly trusted: false; readonly reason: string };
 
+/**
+ * A transport that opens lines to trusted producers only: it asks for a signature, checks it before anything that was
+ * heard is passed on, and lets go of the line where it does not hold. The newest signature is remembered.
+ */
+export function trusting(transport: ClientTransport, options: TrustOptions): ClientTransport {
+  let { newest_iat } = options;
+  return {
+    name: transport.name,
+    async open(request, resume, events) {
+      const capabilities = { ...request.capabilities, accept_signed_manifests_only: true };
+      const line = await transport.open({ ...request, capabilities }, resume, events);
+      if (line.answer.type === "subscription.rejected") return line;
+      const known = newest_iat === undefined ? {} : { newest_iat };
+      const trust = await verifyManifest(line.answer, { transport: transport.name, ...options, ...known });
+      if (trust.trusted) {
+        newest_iat = Math.max(newest_iat ?? 0, trust.iat ?? 0);
+        return line;
+      }
+      line.close();
+      throw new LineError("untrusted", `This agent is not trusted. ${trust.reason}`, false);
+    },
+  };
+}
+
 type Header = CompactJWSHeaderParameters & { iat?: unknown; exp?: unknown; b64?: unknown };
 
 const SKEW_SECONDS = 300;
-const SAFE = ["ES256", "RS256", "EdDSA", "Ed25519", "ES384", "ES512", "PS256", "PS384", "PS512", "RS384", "RS512"];
+const SAFE = [
+  "ES256",
+  "RS256",
+  "EdDSA",
+  "Ed25519",
+  "ES384",
+  "ES512",
+  "PS256",
+  "PS384",
+  "PS512",
+  "RS384",
+  "RS512",
+];
 const refuse = (reason: string): Trust => ({ trusted: false, reason });
 
 export async function verifyManifest(accepted: SubscriptionAccepted, options: TrustOptions): Promise<Trust> {
   const { keys, algorithms = ["ES256", "RS256", "EdDSA"] } = options;
   if (algorithms.some((name) => !SAFE.includes(name))) {
-    return refuse("A manifest cannot be trusted by `none` or by a shared secret: allow asymmetric algorithms only.");
+    return refuse(
+      "A manifest cannot be trusted by `none` or by a shared secret: allow asymmetric algorithms only.",
+    );
   }
   if (!accepted.signed_manifest) return refuse("The agent did not sign its manifest.");
   let payload: Uint8Array;
@@ -64,7 +103,8 @@ export async function verifyManifest(accepted: SubscriptionAccepted, options: Tr
   const stale = faultOf(header, options);
   if (stale) return refuse(stale);
   const parsed = parse(payload, { mode: "tolerant" });
-  if (!parsed.ok || parsed.message.type !== "aaep:producer.manifest") return refuse("What was signed is not a manifest.");
+  if (!parsed.ok || parsed.message.type !== "aaep:producer.manifest")
+    return refuse("What was signed is not a manifest.");
   const manifest = parsed.message as ProducerManifest;
   const conflict = inconsistency(manifest, accepted, options);
   if (conflict) return refuse(conflict);
@@ -80,13 +120,19 @@ function faultOf(
   // The same key may sign other things; a token is not a manifest, whatever it says inside.
   if (b64 === false || /jwt$/i.test(typ ?? "")) return "What was signed is not a manifest.";
   for (const time of [iat, exp]) {
-    if (time !== undefined && !(typeof time === "number" && Number.isFinite(time))) return "The signature's dates cannot be read.";
+    if (time !== undefined && !(typeof time === "number" && Number.isFinite(time)))
+      return "The signature's dates cannot be read.";
   }
   const at = now();
   if (exp !== undefined && at > (exp as number) + SKEW_SECONDS) return "The signature has expired.";
-  if (iat !== undefined && (iat as number) > at + SKEW_SECONDS) return "The signature is dated in the future.";
-  if (newest_iat !== undefined && ((iat as number | undefined) ?? 0) < newest_iat) return "A newer signature of this agent is already known.";
-  if (max_age_seconds !== undefined && at - ((iat as number | undefined) ?? 0) > max_age_seconds + SKEW_SECONDS) {
+  if (iat !== undefined && (iat as number) > at + SKEW_SECONDS)
+    return "The signature is dated in the future.";
+  if (newest_iat !== undefined && ((iat as number | undefined) ?? 0) < newest_iat)
+    return "A newer signature of this agent is already known.";
+  if (
+    max_age_seconds !== undefined &&
+    at - ((iat as number | undefined) ?? 0) > max_age_seconds + SKEW_SECONDS
+  ) {
     return "The signature is older than you allow, or does not say how old it is.";
   }
   return undefined;
@@ -99,13 +145,20 @@ function inconsistency(
   { transport, agent_id }: TrustOptions,
 ): string | undefined {
   if (manifest.agent_id !== producer.agent_id) return "The manifest is another agent's.";
-  if (agent_id !== undefined && producer.agent_id !== agent_id) return "This is not the agent you meant to reach.";
-  if (transport !== undefined && !manifest.transports_supported.includes(transport)) return `The manifest does not offer ${transport}.`;
+  if (agent_id !== undefined && producer.agent_id !== agent_id)
+    return "This is not the agent you meant to reach.";
+  if (transport !== undefined && !manifest.transports_supported.includes(transport))
+    return `The manifest does not offer ${transport}.`;
   const levels = honored.supported_conformance_levels ?? [];
-  if (levels.some((level) => !manifest.conformance_levels_supported.includes(level))) return "The manifest offers fewer conformance levels than were agreed on.";
-  if (!manifest.aaep_versions_supported.includes(aaep_version)) return "The manifest does not offer the version that was agreed on.";
+  if (levels.some((level) => !manifest.conformance_levels_supported.includes(level)))
+    return "The manifest offers fewer conformance levels than were agreed on.";
+  if (!manifest.aaep_versions_supported.includes(aaep_version))
+    return "The manifest does not offer the version that was agreed on.";
   const spoken = manifest.languages_supported ?? [];
-  if (spoken.length > 0 && (honored.languages ?? []).some((tag) => !spoken.some((one) => primary(one) === primary(tag)))) {
+  if (
+    spoken.length > 0 &&
+    (honored.languages ?? []).some((tag) => !spoken.some((one) => primary(one) === primary(tag)))
+  ) {
     return "The manifest does not offer a language that was agreed on.";
   }
   return undefined;

@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { Question } from "../../src/hub/questions.ts";
 import type { Clock } from "../../src/protocol/clock.ts";
 import type { AwaitingConfirmation, ConfirmationReply } from "../../src/protocol/types.ts";
+import { TestListener } from "../../src/testing/listener.ts";
 import { openWorld, TRANSFER } from "../support/driver.ts";
 
 const ADA = { id: "ada", role: "reply", audiences: "all" } as const;
@@ -40,6 +41,38 @@ describe("F22: a flood", () => {
       Array.from({ length: 100 }, () => session!.clarify({ question: "?" })),
     );
     expect(many.filter(({ status }) => status === "rejected")).toHaveLength(68);
+  });
+});
+
+describe("F22: a flood of “what is happening?”", () => {
+  it("is answered twenty times, then once a second", async () => {
+    const world = await openWorld();
+    const ear = await world.connect();
+    const session = world.agent.start({ summary: "Working." });
+    await world.settle();
+    const before = ear.events.length;
+    for (let i = 0; i < 100; i++) await ear.wire.send({ type: "earshot:status", subscription_id: ear.id });
+    expect(ear.events).toHaveLength(before + 20);
+    await world.advance(1);
+    expect(await ear.status()).toBe(true);
+    expect(await ear.follow(session.session_id)).toBe(false);
+  });
+});
+
+describe("a record that cannot be kept", () => {
+  it("does not leave anybody waiting, and the operator learns of it", async () => {
+    const world = await openWorld({
+      audit: () => {
+        throw new Error("the books are full");
+      },
+    });
+    const ear = await world.connect();
+    const session = world.agent.start({ summary: "Moving money." });
+    const outcome = session.tool(TRANSFER, () => 1);
+    await world.settle();
+    expect(await ear.reject()).toBe(true);
+    expect(await outcome).toMatchObject({ outcome: "rejected" });
+    expect(world.warnings.join()).toContain("the books are full");
   });
 });
 
@@ -135,5 +168,31 @@ describe("F27: a reply that races the timeout", () => {
       expect(notices).toHaveLength(1);
       world.check();
     }
+  });
+});
+
+describe("an answer posted while its stream is down", () => {
+  it("counts within the grace, because a proxy that cuts a stream must not silence a person", async () => {
+    const world = await openWorld();
+    const listener = new TestListener(world.agent, { transport: "sse" });
+    const session = world.agent.start({ summary: "Moving money." });
+    const first = session.tool(TRANSFER, () => 1);
+    await world.settle();
+    const [question] = listener.questions;
+    listener.drop();
+    await world.advance(10);
+    expect(listener.accept(question)).toBe(true);
+    expect(await first).toMatchObject({ ran: true });
+    listener.connect(listener.lastEventId);
+    await world.settle();
+    const second = session.tool(TRANSFER, () => 1);
+    await world.settle();
+    const other = await world.connect();
+    const [late] = listener.questions;
+    listener.drop();
+    await world.advance(31);
+    expect(listener.accept(late)).toBe(false);
+    await other.reject();
+    expect(await second).toMatchObject({ outcome: "rejected" });
   });
 });

@@ -34,6 +34,25 @@ class Desk {
       this.handled.push(handled);
       return handled;
     };
+    // In memory, a session that has ended has been heard to end; stories told for that world expect no less here.
+    const heard = async <T>(work: Promise<T>): Promise<T> => {
+      try {
+        return await work;
+      } finally {
+        await turns();
+      }
+    };
+    const { start, run } = agent;
+    const patient = agent as { -readonly [Name in keyof Producer]: Producer[Name] };
+    patient.run = (...given) => heard(run(...given));
+    patient.start = (...given) => {
+      const session = start(...given);
+      for (const end of ["complete", "fail", "cancel"] as const) {
+        const call = session[end].bind(session) as (...given: unknown[]) => Promise<void>;
+        session[end] = (...how: unknown[]) => heard(call(...how));
+      }
+      return session;
+    };
   }
 
   async path(principal: Principal): Promise<string> {
@@ -55,6 +74,11 @@ class Desk {
     rmSync(this.directory, { recursive: true, force: true });
   }
 }
+
+/** Within one process the kernel hands bytes over at once; each hop is a turn or two of the loop. */
+export const turns = async (count = 24): Promise<void> => {
+  for (let i = 0; i < count; i++) await new Promise((resolve) => setImmediate(resolve));
+};
 
 const desks = new Map<Producer, Desk>();
 
@@ -83,9 +107,9 @@ const requestOf = ({ capabilities, subscriber_id = "test-listener", extension }:
   },
 });
 
-/** Within one process the kernel hands bytes over at once; each hop is a turn or two of the loop. */
 const settle: Driver["settle"] = async (clock) => {
-  for (let i = 0; i < 4; i++) await clock.settle();
+  await clock.settle();
+  await turns();
 };
 
 type Dial = (desk: Desk, principal: Principal) => Promise<ClientTransport>;
@@ -152,7 +176,7 @@ function driver(name: string, dial: Dial): Driver {
           const sent = await line.send(message as OtherMessage).catch(() => undefined);
           if (sent?.answer) return { answer: sent.answer };
           if (!sent) return agent.hub.handle(message, principal);
-          for (let i = 0; i < 24; i++) await new Promise((resolve) => setImmediate(resolve));
+          await turns();
           return desk.handled[length] ?? { taken: false };
         },
         drop: async () => line?.close(),

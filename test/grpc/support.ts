@@ -63,7 +63,7 @@ export class Bare {
   readonly ended: Promise<grpc.StatusObject>;
   #woken = () => {};
 
-  constructor(server: ServingGrpc, { token = server.token, metadata = {}, options = {}, credentials = grpc.credentials.createInsecure(), reads = true }: BareOptions = {}) {
+  constructor(server: ServingGrpc, { token = server.token, metadata = {}, options = {}, credentials = grpc.credentials.createInsecure()}: BareOptions = {}) {
     const client = new grpc.Client(`127.0.0.1:${server.port}`, credentials, { "grpc.use_local_subchannel_pool": 1, ...options });
     const sent = new grpc.Metadata();
     if (token !== undefined) sent.set("authorization", `Bearer ${token}`);
@@ -72,17 +72,13 @@ export class Bare {
     this.call.on("error", () => {});
     this.ended = new Promise((resolve) => this.call.on("status", resolve));
     void this.ended.then(() => this.#woken());
-    if (reads) this.read();
-    later(() => {
-      this.call.cancel();
-      client.close();
-    });
-  }
-
-  read(): void {
     this.call.on("data", (bytes: Buffer) => {
       this.messages.push(JSON.parse(Buffer.from(decodeJson(bytes)!).toString()));
       this.#woken();
+    });
+    later(() => {
+      this.call.cancel();
+      client.close();
     });
   }
 
@@ -113,7 +109,6 @@ export interface BareOptions {
   metadata?: Record<string, string>;
   options?: grpc.ChannelOptions;
   credentials?: grpc.ChannelCredentials;
-  reads?: boolean;
 }
 
 /** A listener that has been accepted. */

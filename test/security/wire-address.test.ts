@@ -1,15 +1,31 @@
 // CON-66, TRN-10, TRN-11, A21 (wrong authority), A23 for the token file: where it listens, and what that takes.
-import { chmodSync, existsSync, lstatSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { connect as connectHttp2 } from "node:http2";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { certificateAuthenticator, readTokenFiles, type ServeOptions, serve, tokenDirectory } from "../../src/node/index.ts";
+import {
+  certificateAuthenticator,
+  readTokenFiles,
+  type ServeOptions,
+  serve,
+  tokenDirectory,
+} from "../../src/node/index.ts";
 import { createLogger } from "../../src/node/log.ts";
 import { createProducer } from "../../src/producer/producer.ts";
-import { type Authority, type Certified, createAuthorities } from "./wire-tls.ts";
 import { call, dial, later, listen, openStream, people, REQUEST, world } from "./wire-support.ts";
+import { type Authority, type Certified, createAuthorities } from "./wire-tls.ts";
 
 let ours: Authority;
 let strangers: Authority;
@@ -32,16 +48,26 @@ describe("an address other machines can reach", () => {
     for (const options of [{}, { auth }, { tls: server }] satisfies ServeOptions[]) {
       for (const host of ["0.0.0.0", "::", "192.0.2.1", "agent.example.com"]) {
         const refused = serve(producer(), { host, port: 0, token_file: false, ...options });
-        await expect(refused).rejects.toThrow(/both `tls` \(key and cert\) and `auth`.*or listen on 127\.0\.0\.1/);
+        await expect(refused).rejects.toThrow(
+          /both `tls` \(key and cert\) and `auth`.*or listen on 127\.0\.0\.1/,
+        );
       }
     }
   });
 
   it.each<[string, () => ServeOptions, RegExp]>([
-    ["insecureLoopback", () => ({ host: "0.0.0.0", tls: server, insecureLoopback: true }), /loopback addresses only/],
+    [
+      "insecureLoopback",
+      () => ({ host: "0.0.0.0", tls: server, insecureLoopback: true }),
+      /loopback addresses only/,
+    ],
     ["compat", () => ({ host: "0.0.0.0", tls: server, auth, compat: true }), /loopback addresses only/],
     ["every address and no name", () => ({ host: "0.0.0.0", tls: server, auth }), /`hosts`/],
-    ["insecureLoopback under a public name", () => ({ hosts: ["agent.example.com"], insecureLoopback: true }), /this machine only/],
+    [
+      "insecureLoopback under a public name",
+      () => ({ hosts: ["agent.example.com"], insecureLoopback: true }),
+      /this machine only/,
+    ],
     ["insecureLoopback beside auth", () => ({ auth, insecureLoopback: true }), /either/],
     ["TLS 1.1", () => ({ tls: { ...server, minVersion: "TLSv1.1" } }), /TLS 1\.2/],
     ["a method of old", () => ({ tls: { ...server, secureProtocol: "TLSv1_method" } }), /TLS 1\.2/],
@@ -60,7 +86,14 @@ describe("an address other machines can reach", () => {
     const version = (maxVersion: "TLSv1.1" | "TLSv1.2" | "TLSv1.3") =>
       new Promise<string>((resolve) => {
         const socket: TLSSocket = connectTls(
-          { port: serving.port, host: "127.0.0.1", ca: ours.cert, minVersion: "TLSv1", maxVersion, ciphers: "DEFAULT@SECLEVEL=0" },
+          {
+            port: serving.port,
+            host: "127.0.0.1",
+            ca: ours.cert,
+            minVersion: "TLSv1",
+            maxVersion,
+            ciphers: "DEFAULT@SECLEVEL=0",
+          },
           () => resolve(socket.getProtocol() ?? ""),
         );
         socket.on("error", (error: NodeJS.ErrnoException) => resolve(error.code ?? "refused"));
@@ -71,9 +104,22 @@ describe("an address other machines can reach", () => {
     expect(await version("TLSv1.2")).toBe("TLSv1.2");
     expect(await version("TLSv1.1")).toMatch(/ALERT|ERR_SSL/);
     const tls = { ca: ours.cert };
-    expect((await openStream(`${serving.http}/healthz`, { tls }).catch(() => ({ status: 0 }))).status).toBe(200);
-    expect((await call(`${serving.http}/aaep/v1/subscriptions`, { method: "POST", body: REQUEST, tls })).status).toBe(401);
-    expect((await call(`${serving.http}/aaep/v1/subscriptions`, { method: "POST", body: REQUEST, token: "alice", tls })).status).toBe(201);
+    expect((await openStream(`${serving.http}/healthz`, { tls }).catch(() => ({ status: 0 }))).status).toBe(
+      200,
+    );
+    expect(
+      (await call(`${serving.http}/aaep/v1/subscriptions`, { method: "POST", body: REQUEST, tls })).status,
+    ).toBe(401);
+    expect(
+      (
+        await call(`${serving.http}/aaep/v1/subscriptions`, {
+          method: "POST",
+          body: REQUEST,
+          token: "alice",
+          tls,
+        })
+      ).status,
+    ).toBe(201);
   });
 });
 
@@ -83,7 +129,11 @@ describe("client certificates", () => {
     auth: certificateAuthenticator(),
   });
   const subscribe = (url: string, client: Partial<Certified>) =>
-    call(`${url}/aaep/v1/subscriptions`, { method: "POST", body: REQUEST, tls: { ca: ours.cert, ...client } }).then(
+    call(`${url}/aaep/v1/subscriptions`, {
+      method: "POST",
+      body: REQUEST,
+      tls: { ca: ours.cert, ...client },
+    }).then(
       ({ status }) => status,
       (error: NodeJS.ErrnoException) => error.code ?? "failed",
     );
@@ -108,9 +158,14 @@ describe("client certificates", () => {
   });
 
   it("TRN-10: are demanded by TLS itself where it is told to", async () => {
-    const { server: serving } = await world({ ...mutual(), tls: { ...server, ca: ours.cert, requestCert: true } });
+    const { server: serving } = await world({
+      ...mutual(),
+      tls: { ...server, ca: ours.cert, requestCert: true },
+    });
     expect(await subscribe(serving.http, ours.sign("alice", { client: true }))).toBe(201);
-    expect(await subscribe(serving.http, strangers.sign("alice", { client: true }))).toMatch(/ECONNRESET|ERR_SSL|EPIPE/);
+    expect(await subscribe(serving.http, strangers.sign("alice", { client: true }))).toMatch(
+      /ECONNRESET|ERR_SSL|EPIPE/,
+    );
     expect(await subscribe(serving.http, {})).toMatch(/ECONNRESET|ERR_SSL|EPIPE/);
   });
 
@@ -121,7 +176,11 @@ describe("client certificates", () => {
         const session = connectHttp2(serving.http, { ca: ours.cert, ...client });
         session.on("error", reject);
         later(() => session.destroy());
-        const stream = session.request({ ":method": "POST", ":path": "/aaep/v1/subscriptions", "content-type": "application/json" });
+        const stream = session.request({
+          ":method": "POST",
+          ":path": "/aaep/v1/subscriptions",
+          "content-type": "application/json",
+        });
         stream.on("response", (headers) => resolve(Number(headers[":status"])));
         stream.on("error", reject);
         stream.end(JSON.stringify(REQUEST));
@@ -146,8 +205,18 @@ describe("the token of a run", () => {
 
     expect(one.server.token).toMatch(/^[0-9a-f]{64}$/);
     expect(one.server.token).not.toBe(two.server.token);
-    for (const token of [undefined, "", "0".repeat(64), two.server.token, `${one.server.token}0`, one.server.token!.slice(1)]) {
-      expect((await call(`${one.server.http}/aaep/v1/subscriptions`, { method: "POST", token, body: REQUEST })).status).toBe(401);
+    for (const token of [
+      undefined,
+      "",
+      "0".repeat(64),
+      two.server.token,
+      `${one.server.token}0`,
+      one.server.token!.slice(1),
+    ]) {
+      expect(
+        (await call(`${one.server.http}/aaep/v1/subscriptions`, { method: "POST", token, body: REQUEST }))
+          .status,
+      ).toBe(401);
       expect((await (await dial(one.server.ws, { token })).closed).code).toBe(4002);
     }
     expect((await listen(one.server)).stream.status).toBe(200);
@@ -163,7 +232,9 @@ describe("the token of a run", () => {
     expect(path).toBe(join(runtime, "earshot", `bank-${serving.port}.json`));
     expect(lstatSync(directory).mode & 0o777).toBe(0o700);
     expect(lstatSync(path).mode & 0o777).toBe(0o600);
-    expect(readTokenFiles(directory)).toEqual([{ agent_id: "bank", url: serving.http, token: serving.token, pid: process.pid }]);
+    expect(readTokenFiles(directory)).toEqual([
+      { agent_id: "bank", url: serving.http, token: serving.token, pid: process.pid },
+    ]);
     await serving.close();
     expect(existsSync(path)).toBe(false);
     expect(readTokenFiles(directory)).toEqual([]);
@@ -188,7 +259,9 @@ describe("the token of a run", () => {
     mkdirSync(shared);
     chmodSync(shared, 0o777);
     for (const directory of [link, file, join(shared, "earshot")]) {
-      await expect(serve(producer(), { port: 0, token_file: directory, log: () => {} })).rejects.toThrow(/`token_file`/);
+      await expect(serve(producer(), { port: 0, token_file: directory, log: () => {} })).rejects.toThrow(
+        /`token_file`/,
+      );
     }
     expect(readTokenFiles(link)).toEqual([]);
     // A link planted under the file's name is replaced, not followed.
@@ -204,17 +277,22 @@ describe("the token of a run", () => {
     expect(lstatSync(second.token_path!).isFile()).toBe(true);
   });
 
-  it.runIf(process.getuid?.() === 0)("SEC-01: is neither written to nor read from a directory of somebody else's", async () => {
-    const { chownSync } = await import("node:fs");
-    const directory = join(folder(), "earshot");
-    mkdirSync(directory, { mode: 0o700 });
-    const bait = { agent_id: "bank", url: "http://127.0.0.1:1", token: "x", pid: process.pid };
-    writeFileSync(join(directory, "bank-1.json"), JSON.stringify(bait), { mode: 0o600 });
-    expect(readTokenFiles(directory)).toHaveLength(1);
-    chownSync(directory, 12_345, 12_345);
-    await expect(serve(producer(), { port: 0, token_file: directory, log: () => {} })).rejects.toThrow(/belongs to somebody else/);
-    expect(readTokenFiles(directory)).toEqual([]);
-  });
+  it.runIf(process.getuid?.() === 0)(
+    "SEC-01: is neither written to nor read from a directory of somebody else's",
+    async () => {
+      const { chownSync } = await import("node:fs");
+      const directory = join(folder(), "earshot");
+      mkdirSync(directory, { mode: 0o700 });
+      const bait = { agent_id: "bank", url: "http://127.0.0.1:1", token: "x", pid: process.pid };
+      writeFileSync(join(directory, "bank-1.json"), JSON.stringify(bait), { mode: 0o600 });
+      expect(readTokenFiles(directory)).toHaveLength(1);
+      chownSync(directory, 12_345, 12_345);
+      await expect(serve(producer(), { port: 0, token_file: directory, log: () => {} })).rejects.toThrow(
+        /belongs to somebody else/,
+      );
+      expect(readTokenFiles(directory)).toEqual([]);
+    },
+  );
 
   it("SEC-01: is never sent where a planted file says: other machines, dead processes, files others can write", () => {
     const directory = join(folder(), "earshot");
@@ -243,17 +321,27 @@ describe("insecureLoopback", () => {
 
     expect(serving.token).toBeUndefined();
     expect((await listen(serving)).stream.status).toBe(200);
-    expect(logs).toContainEqual(expect.objectContaining({ level: "warn", event: "insecure_loopback", message: expect.stringContaining("development only") }));
+    expect(logs).toContainEqual(
+      expect.objectContaining({
+        level: "warn",
+        event: "insecure_loopback",
+        message: expect.stringContaining("development only"),
+      }),
+    );
     for (const name of ["x-forwarded-for", "forwarded", "via", "x-real-ip"]) {
       const headers = { [name]: "203.0.113.7" };
-      expect((await call(`${serving.http}/aaep/v1/subscriptions`, { method: "POST", body: REQUEST, headers })).status).toBe(401);
+      expect(
+        (await call(`${serving.http}/aaep/v1/subscriptions`, { method: "POST", body: REQUEST, headers }))
+          .status,
+      ).toBe(401);
       expect((await (await dial(serving.ws, { headers })).closed).code).toBe(4002);
     }
   });
 
   it("TRN-10: warnings are printed where there is no log, each once", async () => {
     const seen: string[] = [];
-    const hear = (warning: Error & { code?: string }) => void seen.push(`${warning.code}: ${warning.message}`);
+    const hear = (warning: Error & { code?: string }) =>
+      void seen.push(`${warning.code}: ${warning.message}`);
     process.on("warning", hear);
     later(() => process.off("warning", hear));
     // A name no other test in this process has warned about.
@@ -263,6 +351,8 @@ describe("insecureLoopback", () => {
       createLogger()("info", `${event}_info`, { message: "Nothing to worry about." });
     }
     await new Promise((resolve) => setImmediate(resolve));
-    expect(seen.filter((one) => one.includes("INSECURE_"))).toEqual([`EARSHOT_${event.toUpperCase()}: Anyone may answer.`]);
+    expect(seen.filter((one) => one.includes("INSECURE_"))).toEqual([
+      `EARSHOT_${event.toUpperCase()}: Anyone may answer.`,
+    ]);
   });
 });

@@ -12,35 +12,47 @@ describe("without compat", () => {
     const { token, http } = server;
     expect((await call(`${http}/events`, { token })).status).toBe(404);
     expect((await call(`${http}/messages`, { method: "POST", token, body: REQUEST })).status).toBe(404);
-    expect((await call(`${http}/aaep/v1/messages`, { method: "POST", token, body: REQUEST })).status).toBe(404);
+    expect((await call(`${http}/aaep/v1/messages`, { method: "POST", token, body: REQUEST })).status).toBe(
+      404,
+    );
     expect((await call(`${http}/aaep/v1/events`, { token })).status).toBe(410);
     await expect(dial(server.ws, { token, protocols: [] })).rejects.toThrow(/HTTP 400/);
   });
 });
 
 describe("a bare stream", () => {
-  it.each(["", "/aaep/v1"])("GET %s/events: hears at once, in plain data lines with an id and no event, and answers by token", async (base) => {
-    const { producer, server } = await bare();
-    const stream = await openStream(`${server.http}${base}/events`, { token: server.token });
-    expect(stream.status).toBe(200);
-    const { session, outcome } = ask(producer);
-    const token = await asked(stream, session.session_id);
-    // Whatever subscription it names, or none.
-    const body = { ...reply(token, "whatever"), subscription_id: undefined };
-    const answer = await call(`${server.http}${base}/messages`, { method: "POST", token: server.token, body });
+  it.each(["", "/aaep/v1"])(
+    "GET %s/events: hears at once, in plain data lines with an id and no event, and answers by token",
+    async (base) => {
+      const { producer, server } = await bare();
+      const stream = await openStream(`${server.http}${base}/events`, { token: server.token });
+      expect(stream.status).toBe(200);
+      const { session, outcome } = ask(producer);
+      const token = await asked(stream, session.session_id);
+      // Whatever subscription it names, or none.
+      const body = { ...reply(token, "whatever"), subscription_id: undefined };
+      const answer = await call(`${server.http}${base}/messages`, {
+        method: "POST",
+        token: server.token,
+        body,
+      });
 
-    expect(answer.status).toBe(202);
-    expect(await outcome).toMatchObject({ accepted: true });
-    expect(stream.frames.every(({ event }) => event === undefined)).toBe(true);
-    expect(stream.text).not.toMatch(/^event:/m);
-    expect(stream.frames.some(({ id }) => id !== undefined)).toBe(true);
-  });
+      expect(answer.status).toBe(202);
+      expect(await outcome).toMatchObject({ accepted: true });
+      expect(stream.frames.every(({ event }) => event === undefined)).toBe(true);
+      expect(stream.text).not.toMatch(/^event:/m);
+      expect(stream.frames.some(({ id }) => id !== undefined)).toBe(true);
+    },
+  );
 
   it("has no history, whatever it says it heard last", async () => {
     const { producer, server } = await bare();
     const before = producer.start({ summary: "Long ago." });
     await before.complete();
-    const stream = await openStream(`${server.http}/events`, { token: server.token, headers: { "last-event-id": "evt_1" } });
+    const stream = await openStream(`${server.http}/events`, {
+      token: server.token,
+      headers: { "last-event-id": "evt_1" },
+    });
     const session = producer.start({ summary: "Now." });
     await stream.until((one) => one["session_id"] === session.session_id);
     await session.complete();
@@ -51,10 +63,7 @@ describe("a bare stream", () => {
   it("is kept open by comments", async () => {
     const { server } = await bare({ limits: { heartbeat_ms: 20 } });
     const stream = await openStream(`${server.http}/events`, { token: server.token });
-    const { resolve, promise } = Promise.withResolvers?.<void>() ?? deferred();
-    const look = setInterval(() => /: \n\n[\s\S]*: \n\n/.test(stream.text) && resolve(), 5);
-    await promise;
-    clearInterval(look);
+    await stream.sees(/: \n\n[\s\S]*: \n\n/);
     expect(stream.frames).toEqual([]);
   });
 
@@ -62,7 +71,8 @@ describe("a bare stream", () => {
     const { producer, server } = await bare();
     const older = await openStream(`${server.http}/events`, { token: server.token });
     const stream = await openStream(`${server.http}/events`, { token: server.token });
-    const send = (body: unknown) => call(`${server.http}/messages`, { method: "POST", token: server.token, body });
+    const send = (body: unknown) =>
+      call(`${server.http}/messages`, { method: "POST", token: server.token, body });
     expect((await send({ ...REQUEST, aaep_version: "9.0.0" })).status).toBe(202);
     expect(await stream.of("subscription.rejected")).toMatchObject({ reason_code: "version_unsupported" });
     const { session, outcome } = ask(producer);
@@ -75,8 +85,14 @@ describe("a bare stream", () => {
     expect(session.ended).toBe(false);
     expect((await send(reply(token, "sub_ffffffffffffffffffffffffffffffff"))).status).toBe(202);
     expect(await outcome).toMatchObject({ accepted: true });
-    await send({ type: "subscription.renegotiate", subscription_id, capabilities: { preferred_verbosity: "terse" } });
-    await stream.until((one) => one.type === "subscription.accepted" && JSON.stringify(one).includes("terse"));
+    await send({
+      type: "subscription.renegotiate",
+      subscription_id,
+      capabilities: { preferred_verbosity: "terse" },
+    });
+    await stream.until(
+      (one) => one.type === "subscription.accepted" && JSON.stringify(one).includes("terse"),
+    );
     expect(older.heard.some(({ type }) => type.startsWith("subscription."))).toBe(false);
     await send({ type: "subscription.close", subscription_id, reason_code: "done" });
     await stream.closed;
@@ -98,9 +114,22 @@ describe("a bare stream", () => {
     const strays: unknown[] = [];
     const { server } = await world({ compat: (value) => strays.push(value), limits: { body_bytes: 10_000 } });
     await openStream(`${server.http}/events`, { token: server.token });
-    const bodies = ["", "{", "[]", "null", '{"kind":"user_input","text":"hello"}', '{"type":"x"}', '{"type":"confirmation.reply"}', '{"__proto__":{"a":1}}', "x".repeat(20_000), Buffer.from([0xff])];
+    const bodies = [
+      "",
+      "{",
+      "[]",
+      "null",
+      '{"kind":"user_input","text":"hello"}',
+      '{"type":"x"}',
+      '{"type":"confirmation.reply"}',
+      '{"__proto__":{"a":1}}',
+      "x".repeat(20_000),
+      Buffer.from([0xff]),
+    ];
     for (const body of bodies) {
-      expect((await call(`${server.http}/messages`, { method: "POST", token: server.token, body })).status).toBe(202);
+      expect(
+        (await call(`${server.http}/messages`, { method: "POST", token: server.token, body })).status,
+      ).toBe(202);
     }
     expect(strays[0]).toEqual({ kind: "user_input", text: "hello" });
     expect(({} as Record<string, unknown>)["a"]).toBeUndefined();
@@ -115,23 +144,26 @@ describe("a bare stream", () => {
 });
 
 describe("a bare WebSocket", () => {
-  it.each(["/aaep/v1/ws", "/ws"])("%s: needs no subprotocol, hears and answers at once, and stays open after a rejection", async (path) => {
-    const { producer, server } = await bare();
-    const wire = await dial(`ws://127.0.0.1:${server.port}${path}`, { token: server.token, protocols: [] });
-    expect(wire.socket.protocol).toBe("");
-    wire.send("{ not JSON");
-    wire.send({ ...REQUEST, aaep_version: "9.0.0" });
-    expect(await wire.of("subscription.rejected")).toBeDefined();
-    const { session, outcome } = ask(producer);
-    const token = await asked(wire, session.session_id);
-    wire.send(REQUEST);
-    expect(await wire.of("subscription.accepted")).toBeDefined();
-    wire.send(reply(token, "anything"));
-    expect(await outcome).toMatchObject({ accepted: true });
-    expect(wire.socket.readyState).toBe(wire.socket.OPEN);
-    wire.socket.close();
-    await wire.closed;
-  });
+  it.each(["/aaep/v1/ws", "/ws"])(
+    "%s: needs no subprotocol, hears and answers at once, and stays open after a rejection",
+    async (path) => {
+      const { producer, server } = await bare();
+      const wire = await dial(`ws://127.0.0.1:${server.port}${path}`, { token: server.token, protocols: [] });
+      expect(wire.socket.protocol).toBe("");
+      wire.send("{ not JSON");
+      wire.send({ ...REQUEST, aaep_version: "9.0.0" });
+      expect(await wire.of("subscription.rejected")).toBeDefined();
+      const { session, outcome } = ask(producer);
+      const token = await asked(wire, session.session_id);
+      wire.send(REQUEST);
+      expect(await wire.of("subscription.accepted")).toBeDefined();
+      wire.send(reply(token, "anything"));
+      expect(await outcome).toMatchObject({ accepted: true });
+      expect(wire.socket.readyState).toBe(wire.socket.OPEN);
+      wire.socket.close();
+      await wire.closed;
+    },
+  );
 
   it("beside it the proper one works as ever", async () => {
     const { server } = await bare();
@@ -150,10 +182,23 @@ describe("compat opens no more than that", () => {
     expect((await call(`${http}/events`)).status).toBe(401);
     expect((await call(`${http}/messages`, { method: "POST", body: REQUEST })).status).toBe(401);
     expect((await call(`${http}/events`, { token, headers: evil })).status).toBe(403);
-    expect((await call(`${http}/messages`, { method: "POST", token, body: REQUEST, headers: evil })).status).toBe(403);
-    expect((await call(`${http}/messages`, { method: "POST", token, body: REQUEST, headers: { "content-type": "text/plain" } })).status).toBe(415);
+    expect(
+      (await call(`${http}/messages`, { method: "POST", token, body: REQUEST, headers: evil })).status,
+    ).toBe(403);
+    expect(
+      (
+        await call(`${http}/messages`, {
+          method: "POST",
+          token,
+          body: REQUEST,
+          headers: { "content-type": "text/plain" },
+        })
+      ).status,
+    ).toBe(415);
     expect((await call(`${http}/events`, { token, headers: { host: "evil.example" } })).status).toBe(421);
-    expect((await call(`${http}/events`, { token, headers: { "sec-fetch-site": "cross-site" } })).status).toBe(403);
+    expect(
+      (await call(`${http}/events`, { token, headers: { "sec-fetch-site": "cross-site" } })).status,
+    ).toBe(403);
     await expect(dial(server.ws, { protocols: [], token, headers: evil })).rejects.toThrow(/HTTP 403/);
     await expect(dial(server.ws, { protocols: [] })).rejects.toThrow(/HTTP 400/);
     await expect(world({ ...ON, hosts: ["agent.example.com"] })).rejects.toThrow(/this machine only/);
@@ -165,9 +210,16 @@ describe("compat opens no more than that", () => {
     const bob = await openStream(`${server.http}/events`, { token: "bob" });
     const { session, outcome } = ask(producer, ["alice"]);
     const token = await asked(alice, session.session_id);
-    const send = (who: string, body: unknown) => call(`${server.http}/messages`, { method: "POST", token: who, body });
+    const send = (who: string, body: unknown) =>
+      call(`${server.http}/messages`, { method: "POST", token: who, body });
     await send("bob", reply(token, "x"));
-    await send("alice", JSON.stringify(reply(token, "x")).replace('"decision":"accept"', '"decision":"accept","decision":"accept"'));
+    await send(
+      "alice",
+      JSON.stringify(reply(token, "x")).replace(
+        '"decision":"accept"',
+        '"decision":"accept","decision":"accept"',
+      ),
+    );
     const wire = await dial(server.ws, { token: "bob", protocols: [] });
     wire.send(reply(token, "x"));
     wire.send({ ...REQUEST, aaep_version: "9.0.0" });
@@ -177,11 +229,3 @@ describe("compat opens no more than that", () => {
     expect(await outcome).toMatchObject({ accepted: false, outcome: "rejected" });
   });
 });
-
-function deferred() {
-  let resolve = () => {};
-  const promise = new Promise<void>((done) => {
-    resolve = done;
-  });
-  return { resolve, promise };
-}

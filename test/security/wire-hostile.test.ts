@@ -2,9 +2,23 @@
 import { connect as connectTcp, type Socket } from "node:net";
 import { describe, expect, it } from "vitest";
 import type { Serving } from "../../src/node/serve.ts";
-import { ask, asked, call, dial, later, listen, people, raw, REQUEST, reply, sendReply, world } from "./wire-support.ts";
+import {
+  ask,
+  asked,
+  call,
+  dial,
+  later,
+  listen,
+  people,
+  REQUEST,
+  raw,
+  reply,
+  sendReply,
+  world,
+} from "./wire-support.ts";
 
-const subscribe = (server: Serving, body: unknown) => call(`${server.http}/aaep/v1/subscriptions`, { method: "POST", token: server.token, body });
+const subscribe = (server: Serving, body: unknown) =>
+  call(`${server.http}/aaep/v1/subscriptions`, { method: "POST", token: server.token, body });
 const alive = async (server: Serving) => expect((await listen(server)).stream.status).toBe(200);
 const post = (server: Serving, length: number | string, more = "") =>
   `POST /aaep/v1/subscriptions HTTP/1.1\r\nHost: 127.0.0.1:${server.port}\r\nAuthorization: Bearer ${server.token}\r\nContent-Type: application/json\r\n${more}${length === "chunked" ? "Transfer-Encoding: chunked" : `Content-Length: ${length}`}\r\n\r\n`;
@@ -22,17 +36,41 @@ describe("a message that cannot be read", () => {
     "NaN (A09)": whole.replace('"listener"', "NaN"),
     "a form (A09)": "type=subscription.request&aaep_version=1.0.0",
     "UTF-16 (A12)": Buffer.from(whole, "utf16le"),
-    "an overlong slash (A12)": Buffer.concat([Buffer.from('{"type":"'), Buffer.from([0xc0, 0xaf]), Buffer.from('"}')]),
-    "a byte that is no UTF-8 (A12)": Buffer.concat([Buffer.from(whole.slice(0, 60)), Buffer.from([0xff]), Buffer.from(whole.slice(60))]),
-    "a surrogate in UTF-8 (A12)": Buffer.concat([Buffer.from('{"type":"subscription.request","subscriber_id":"'), Buffer.from([0xed, 0xa0, 0x80]), Buffer.from('"}')]),
+    "an overlong slash (A12)": Buffer.concat([
+      Buffer.from('{"type":"'),
+      Buffer.from([0xc0, 0xaf]),
+      Buffer.from('"}'),
+    ]),
+    "a byte that is no UTF-8 (A12)": Buffer.concat([
+      Buffer.from(whole.slice(0, 60)),
+      Buffer.from([0xff]),
+      Buffer.from(whole.slice(60)),
+    ]),
+    "a surrogate in UTF-8 (A12)": Buffer.concat([
+      Buffer.from('{"type":"subscription.request","subscriber_id":"'),
+      Buffer.from([0xed, 0xa0, 0x80]),
+      Buffer.from('"}'),
+    ]),
     "half a pair (A12)": whole.replace("listener", "\\ud800"),
     "the other half (A12)": whole.replace("listener", "\\udc00x"),
     "a prototype (A13)": whole.replace("{", '{"__proto__":{"role":"admin"},'),
-    "a prototype in the capabilities (A13)": whole.replace('"capabilities":{', '"capabilities":{"__proto__":{"polluted":true},'),
-    "a constructor (A13)": whole.replace('"capabilities":{', '"capabilities":{"constructor":{"prototype":{"polluted":true}},'),
-    "an extension called prototype (A13)": whole.replace("{", '{"extensions":{"prototype":{"polluted":true}},'),
+    "a prototype in the capabilities (A13)": whole.replace(
+      '"capabilities":{',
+      '"capabilities":{"__proto__":{"polluted":true},',
+    ),
+    "a constructor (A13)": whole.replace(
+      '"capabilities":{',
+      '"capabilities":{"constructor":{"prototype":{"polluted":true}},',
+    ),
+    "an extension called prototype (A13)": whole.replace(
+      "{",
+      '{"extensions":{"prototype":{"polluted":true}},',
+    ),
     "a deep list (A10)": whole.replace('"listener"', "[".repeat(50_000) + "]".repeat(50_000)),
-    "a deep object (A10)": whole.replace('"capabilities":{', `"capabilities":{"earshot":${'{"a":'.repeat(20_000)}1${"}".repeat(20_000)},`),
+    "a deep object (A10)": whole.replace(
+      '"capabilities":{',
+      `"capabilities":{"earshot":${'{"a":'.repeat(20_000)}1${"}".repeat(20_000)},`,
+    ),
   };
 
   it("ENV-33: is refused with a sentence over HTTP, touches no prototype, and the server lives (A09, A10, A12, A13)", async () => {
@@ -66,7 +104,11 @@ describe("a message that cannot be read", () => {
     for (const [name, body] of Object.entries(broken)) {
       if (!name.includes("A12")) wire.socket.send(body, { binary: false });
     }
-    wire.send({ type: "subscription.renegotiate", subscription_id, capabilities: { preferred_verbosity: "terse" } });
+    wire.send({
+      type: "subscription.renegotiate",
+      subscription_id,
+      capabilities: { preferred_verbosity: "terse" },
+    });
     await wire.until((one) => one.type === "subscription.accepted" && one !== wire.heard[0]);
     expect(wire.socket.readyState).toBe(wire.socket.OPEN);
     expect(({} as Record<string, unknown>)["polluted"]).toBeUndefined();
@@ -87,14 +129,19 @@ describe("a message that cannot be read", () => {
     ]) {
       expect((await sendReply(server, server.token, twice)).status).toBe(400);
     }
-    expect((await sendReply(server, server.token, reply(token, mine.id, { decision: "reject" }))).status).toBe(204);
+    expect(
+      (await sendReply(server, server.token, reply(token, mine.id, { decision: "reject" }))).status,
+    ).toBe(204);
     expect(await outcome).toMatchObject({ accepted: false });
   });
 
   it("LIM-09: absurd numbers for time are refused by the schema, or held to a day; none fires at once (F25)", async () => {
     const { server, producer } = await world();
     for (const value of ["1e400", "9007199254740993", "-1", "1e308", '"60"', "null"]) {
-      const body = JSON.stringify(REQUEST).replace('"supports_confirmation_reply"', `"pace_wpm":${value},"supports_confirmation_reply"`);
+      const body = JSON.stringify(REQUEST).replace(
+        '"supports_confirmation_reply"',
+        `"pace_wpm":${value},"supports_confirmation_reply"`,
+      );
       expect({ value, status: (await subscribe(server, body)).status }).toEqual({ value, status: 400 });
     }
     // A listener that needs very long, and an author who gives longer than a timer can count.
@@ -105,7 +152,9 @@ describe("a message that cannot be read", () => {
     for (const timeout_seconds of [86_401, 2 ** 31, 1e10, Number.MAX_VALUE, Infinity]) {
       const session = producer.start({ summary: "Asking." });
       const outcome = session.confirm({ action: "Do it.", consequence: "It is done.", timeout_seconds });
-      const prompt = await stream.until((one) => one.type === "aaep:agent.awaiting.confirmation" && one["session_id"] === session.session_id);
+      const prompt = await stream.until(
+        (one) => one.type === "aaep:agent.awaiting.confirmation" && one["session_id"] === session.session_id,
+      );
       expect(prompt["timeout_seconds"]).toBe(86_400);
       await session.cancel();
       expect(await outcome).toMatchObject({ accepted: false, outcome: "withdrawn" });
@@ -131,7 +180,10 @@ describe("a message that is too large", () => {
     const { server } = await world({ limits: { body_bytes: LIMIT } });
     const pad = (bytes: number) => {
       const body = JSON.stringify({ ...REQUEST, subscriber_version: "" });
-      return body.replace('"subscriber_version":""', `"subscriber_version":""${" ".repeat(bytes - Buffer.byteLength(body))}`);
+      return body.replace(
+        '"subscriber_version":""',
+        `"subscriber_version":""${" ".repeat(bytes - Buffer.byteLength(body))}`,
+      );
     };
     expect((await subscribe(server, pad(LIMIT))).status).toBe(201);
     expect((await subscribe(server, pad(LIMIT + 1))).status).toBe(413);
@@ -168,14 +220,20 @@ describe("a message that is too large", () => {
 
   it("headers beyond their limit get 431", async () => {
     const { server } = await world({ limits: { header_bytes: 2_048 } });
-    const answer = await raw(server.port, `GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Long: ${"x".repeat(4_096)}\r\n\r\n`);
+    const answer = await raw(
+      server.port,
+      `GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Long: ${"x".repeat(4_096)}\r\n\r\n`,
+    );
     expect(answer).toMatch(/^HTTP\/1\.1 431 /);
   });
 });
 
 describe("frames that break the rules", () => {
   /** A WebSocket by hand, to send what no library would. */
-  async function handshake(server: Serving, extensions = ""): Promise<{ socket: Socket; received: () => Buffer; closed: Promise<void> }> {
+  async function handshake(
+    server: Serving,
+    extensions = "",
+  ): Promise<{ socket: Socket; received: () => Buffer; closed: Promise<void> }> {
     const socket = connectTcp(server.port, "127.0.0.1");
     later(() => socket.destroy());
     let bytes = Buffer.alloc(0);
@@ -207,10 +265,18 @@ describe("frames that break the rules", () => {
     ["a reserved bit", masked(0xc1, "hi"), 1002],
     ["a reserved opcode", masked(0x83, "hi"), 1002],
     ["a continuation of nothing", masked(0x80, "hi"), 1002],
-    ["a long ping", Buffer.concat([Buffer.from([0x89, 0xfe, 0x00, 0x80, 0, 0, 0, 0]), Buffer.alloc(128)]), 1002],
+    [
+      "a long ping",
+      Buffer.concat([Buffer.from([0x89, 0xfe, 0x00, 0x80, 0, 0, 0, 0]), Buffer.alloc(128)]),
+      1002,
+    ],
     ["a ping in pieces", masked(0x09, "hi"), 1002],
     ["text that is no UTF-8", masked(0x81, Buffer.from([0xc3, 0x28])), 1007],
-    ["a length beyond every limit", Buffer.from([0x81, 0xff, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff]), 1009],
+    [
+      "a length beyond every limit",
+      Buffer.from([0x81, 0xff, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff]),
+      1009,
+    ],
     ["a close code that does not exist", masked(0x88, Buffer.from([0x00, 0x01])), 1002],
   ])("%s ends the connection and nothing else (A09)", async (_, frame, code) => {
     const { server } = await world();
@@ -224,7 +290,10 @@ describe("frames that break the rules", () => {
   it("many tiny fragments are cut off, however small they are (A19)", async () => {
     const { server } = await world();
     const { socket, received, closed } = await handshake(server);
-    const empty = Buffer.concat([masked(0x01, ""), ...Array.from({ length: 50_000 }, () => masked(0x00, ""))]);
+    const empty = Buffer.concat([
+      masked(0x01, ""),
+      ...Array.from({ length: 50_000 }, () => masked(0x00, "")),
+    ]);
     socket.write(empty);
     await closed;
     expect(closeCode(received())).toBe(1008);
@@ -233,12 +302,20 @@ describe("frames that break the rules", () => {
 
   it("compression is not agreed to, asked for or not, so nothing can be blown up (A19)", async () => {
     const { server } = await world();
-    const { received, socket, closed } = await handshake(server, "Sec-WebSocket-Extensions: permessage-deflate; client_max_window_bits\r\n");
+    const { received, socket, closed } = await handshake(
+      server,
+      "Sec-WebSocket-Extensions: permessage-deflate; client_max_window_bits\r\n",
+    );
     expect(received().toString("latin1")).not.toMatch(/sec-websocket-extensions/i);
     socket.write(masked(0xc1, "\xca\x48\xcd\xc9\xc9\x07\x00"));
     await closed;
     expect(closeCode(received())).toBe(1002);
-    const squeezed = await call(`${server.http}/aaep/v1/subscriptions`, { method: "POST", token: server.token, body: Buffer.from([0x1f, 0x8b, 8, 0]), headers: { "content-encoding": "gzip" } });
+    const squeezed = await call(`${server.http}/aaep/v1/subscriptions`, {
+      method: "POST",
+      token: server.token,
+      body: Buffer.from([0x1f, 0x8b, 8, 0]),
+      headers: { "content-encoding": "gzip" },
+    });
     expect(squeezed.status).toBe(400);
     const stream = await listen(server);
     expect(stream.stream.headers["content-encoding"]).toBeUndefined();
@@ -291,12 +368,22 @@ describe("a peer that takes its time", () => {
 
 describe("a flood", () => {
   it("of subscriptions is capped per person, and nobody else notices (F22)", async () => {
-    const { server } = await world(people({ alice: {}, bob: {} }), { hub: { max_subscriptions_per_principal: 5 } });
+    const { server } = await world(people({ alice: {}, bob: {} }), {
+      hub: { max_subscriptions_per_principal: 5 },
+    });
     const statuses: number[] = [];
     for (let i = 0; i < 12; i++) {
-      const answer = await call(`${server.http}/aaep/v1/subscriptions`, { method: "POST", token: "alice", body: REQUEST });
+      const answer = await call(`${server.http}/aaep/v1/subscriptions`, {
+        method: "POST",
+        token: "alice",
+        body: REQUEST,
+      });
       statuses.push(answer.status);
-      if (answer.status === 429) expect(answer).toMatchObject({ json: { reason_code: "rate_limit" }, headers: { "retry-after": "30" } });
+      if (answer.status === 429)
+        expect(answer).toMatchObject({
+          json: { reason_code: "rate_limit" },
+          headers: { "retry-after": "30" },
+        });
     }
     expect(statuses).toEqual([...Array(5).fill(201), ...Array(7).fill(429)]);
     const wire = await dial(server.ws, { token: "alice" });
@@ -308,7 +395,11 @@ describe("a flood", () => {
   it("of subscriptions is capped in all", async () => {
     const { server } = await world(people({ alice: {}, bob: {} }), { hub: { max_subscriptions: 3 } });
     for (let i = 0; i < 3; i++) await listen(server, "alice");
-    const answer = await call(`${server.http}/aaep/v1/subscriptions`, { method: "POST", token: "bob", body: REQUEST });
+    const answer = await call(`${server.http}/aaep/v1/subscriptions`, {
+      method: "POST",
+      token: "bob",
+      body: REQUEST,
+    });
     expect(answer).toMatchObject({ status: 429, json: { reason_code: "rate_limit" } });
   });
 
@@ -317,7 +408,9 @@ describe("a flood", () => {
     const sockets = Array.from({ length: 30 }, () => connectTcp(server.port, "127.0.0.1"));
     for (const socket of sockets) socket.on("error", () => {});
     later(() => sockets.map((socket) => socket.destroy()));
-    const dropped = sockets.map((socket) => new Promise<void>((resolve) => socket.once("close", () => resolve())));
+    const dropped = sockets.map(
+      (socket) => new Promise<void>((resolve) => socket.once("close", () => resolve())),
+    );
     let gone = 0;
     await new Promise<void>((resolve) => {
       for (const one of dropped) void one.then(() => ++gone === 20 && resolve());

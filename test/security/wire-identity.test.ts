@@ -6,7 +6,20 @@ import { base64url, exportJWK, generateKeyPair, type JWK, SignJWT } from "jose";
 import { beforeAll, describe, expect, it } from "vitest";
 import { jwtAuthenticator } from "../../src/auth/jwt.ts";
 import { anyOf } from "../../src/node/index.ts";
-import { ask, asked, call, dial, later, listen, openStream, people, REQUEST, reply, sendReply, world } from "./wire-support.ts";
+import {
+  ask,
+  asked,
+  call,
+  dial,
+  later,
+  listen,
+  openStream,
+  people,
+  REQUEST,
+  reply,
+  sendReply,
+  world,
+} from "./wire-support.ts";
 
 const ISSUER = "https://login.example.com";
 const AUDIENCE = "earshot";
@@ -23,7 +36,10 @@ beforeAll(async () => {
   rs = await generateKeyPair("RS256", { extractable: true });
   stranger = await generateKeyPair("ES256", { extractable: true });
   const rsPublic = await exportJWK(rs.publicKey);
-  rsPem = createPublicKey({ key: rsPublic as never, format: "jwk" }).export({ type: "spki", format: "pem" }) as string;
+  rsPem = createPublicKey({ key: rsPublic as never, format: "jwk" }).export({
+    type: "spki",
+    format: "pem",
+  }) as string;
   keys = {
     keys: [
       { ...(await exportJWK(es.publicKey)), kid: "es-1", alg: "ES256", use: "sig" },
@@ -59,13 +75,21 @@ const jwt = () => jwtAuthenticator({ issuer: ISSUER, audience: AUDIENCE, jwks: k
 describe("bearer JWTs", () => {
   it("SEC-01: let in whoever the issuer vouches for, with ES256 and RS256", async () => {
     const { server } = await world({ auth: jwt() });
-    const tokens = [await token(), await token({ header: { alg: "RS256", kid: "rs-1" }, key: rs.privateKey })];
+    const tokens = [
+      await token(),
+      await token({ header: { alg: "RS256", kid: "rs-1" }, key: rs.privateKey }),
+    ];
     for (const one of tokens) expect((await listen(server, one)).stream.status).toBe(200);
   });
 
   it("SEC-01: refuse the whole matrix of forgeries, on HTTP and on WebSocket (A21)", async () => {
     const refused: string[] = [];
-    const auth = jwtAuthenticator({ issuer: ISSUER, audience: AUDIENCE, jwks: keys, refused: (code) => refused.push(code) });
+    const auth = jwtAuthenticator({
+      issuer: ISSUER,
+      audience: AUDIENCE,
+      jwks: keys,
+      refused: (code) => refused.push(code),
+    });
     const { server } = await world({ auth });
     const jwk = await exportJWK(stranger.publicKey);
     const good = await token();
@@ -77,10 +101,18 @@ describe("bearer JWTs", () => {
       "no signature": `${head}.${body}.`,
       "RS256 key as HMAC secret, PEM": hmacToken(rsPem),
       "RS256 key as HMAC secret, PEM without its last line break": hmacToken(rsPem.trim()),
-      "RS256 key as HMAC secret, DER": hmacToken(Buffer.from(rsPem.replaceAll(/-----[^-]+-----|\s/g, ""), "base64")),
+      "RS256 key as HMAC secret, DER": hmacToken(
+        Buffer.from(rsPem.replaceAll(/-----[^-]+-----|\s/g, ""), "base64"),
+      ),
       "HS256 without a key id": hmacToken("", { kid: undefined }),
-      "key id with a path": await token({ header: { kid: "../../../../dev/null" }, key: stranger.privateKey }),
-      "key id that is an address": await token({ header: { kid: "https://evil.example/key" }, key: stranger.privateKey }),
+      "key id with a path": await token({
+        header: { kid: "../../../../dev/null" },
+        key: stranger.privateKey,
+      }),
+      "key id that is an address": await token({
+        header: { kid: "https://evil.example/key" },
+        key: stranger.privateKey,
+      }),
       "key id with SQL": await token({ header: { kid: "es-1' UNION SELECT 'x" }, key: stranger.privateKey }),
       "key id of a prototype": await token({ header: { kid: "__proto__" }, key: stranger.privateKey }),
       "HMAC with an empty file as key": hmacToken("", { kid: "../../dev/null" }),
@@ -109,13 +141,24 @@ describe("bearer JWTs", () => {
       "very long": `${head}.${"A".repeat(15_000)}.${signature}`,
     };
     for (const [name, one] of Object.entries(forged)) {
-      const answer = await call(`${server.http}/aaep/v1/subscriptions`, { method: "POST", token: one, body: REQUEST });
-      expect({ name, status: answer.status }).toEqual({ name, status: one.length > 14_000 ? expect.toBeOneOf([401, 431]) : 401 });
+      const answer = await call(`${server.http}/aaep/v1/subscriptions`, {
+        method: "POST",
+        token: one,
+        body: REQUEST,
+      });
+      expect({ name, status: answer.status }).toEqual({
+        name,
+        status: one.length > 14_000 ? expect.toBeOneOf([401, 431]) : 401,
+      });
       expect(answer.text).not.toContain("subscription_id");
       if (one.length > 14_000) continue;
       const wire = await dial(server.ws, { token: one });
       wire.send(REQUEST);
-      expect({ name, ...(await wire.closed), heard: wire.heard }).toMatchObject({ name, code: 4002, heard: [] });
+      expect({ name, ...(await wire.closed), heard: wire.heard }).toMatchObject({
+        name,
+        code: 4002,
+        heard: [],
+      });
     }
     expect((await listen(server, good)).stream.status).toBe(200);
     // Whoever runs the server can find out why; no peer can.
@@ -124,18 +167,43 @@ describe("bearer JWTs", () => {
   });
 
   it("SEC-01: fetch the issuer's keys where told, and let nobody in while they cannot be had", async () => {
-    const host = createServer((_, response) => response.setHeader("content-type", "application/json").end(JSON.stringify(keys)));
+    const host = createServer((_, response) =>
+      response.setHeader("content-type", "application/json").end(JSON.stringify(keys)),
+    );
     await new Promise<void>((resolve) => host.listen(0, "127.0.0.1", resolve));
     later(() => host.close());
     const { port } = host.address() as AddressInfo;
     const good = await token();
-    const found = await world({ auth: jwtAuthenticator({ issuer: ISSUER, audience: AUDIENCE, jwks: `http://127.0.0.1:${port}/keys` }) });
-    expect((await call(`${found.server.http}/aaep/v1/subscriptions`, { method: "POST", token: good, body: REQUEST })).status).toBe(201);
+    const found = await world({
+      auth: jwtAuthenticator({ issuer: ISSUER, audience: AUDIENCE, jwks: `http://127.0.0.1:${port}/keys` }),
+    });
+    expect(
+      (
+        await call(`${found.server.http}/aaep/v1/subscriptions`, {
+          method: "POST",
+          token: good,
+          body: REQUEST,
+        })
+      ).status,
+    ).toBe(201);
     const codes: string[] = [];
     const lost = await world({
-      auth: jwtAuthenticator({ issuer: ISSUER, audience: AUDIENCE, jwks: "http://127.0.0.1:1/keys", refused: (code) => codes.push(code) }),
+      auth: jwtAuthenticator({
+        issuer: ISSUER,
+        audience: AUDIENCE,
+        jwks: "http://127.0.0.1:1/keys",
+        refused: (code) => codes.push(code),
+      }),
     });
-    expect((await call(`${lost.server.http}/aaep/v1/subscriptions`, { method: "POST", token: good, body: REQUEST })).status).toBe(401);
+    expect(
+      (
+        await call(`${lost.server.http}/aaep/v1/subscriptions`, {
+          method: "POST",
+          token: good,
+          body: REQUEST,
+        })
+      ).status,
+    ).toBe(401);
     expect(codes).toHaveLength(1);
   });
 
@@ -143,7 +211,15 @@ describe("bearer JWTs", () => {
     const one = await token({ header: { alg: "RS256", kid: "any", typ: "at+jwt" }, key: rs.privateKey });
     const id = await token({ header: { alg: "RS256", kid: "any", typ: "JWT" }, key: rs.privateKey });
     for (const key of [rsPem, keys.keys[1]!]) {
-      const { server } = await world({ auth: jwtAuthenticator({ issuer: ISSUER, audience: AUDIENCE, key, algorithms: ["RS256"], typ: "at+jwt" }) });
+      const { server } = await world({
+        auth: jwtAuthenticator({
+          issuer: ISSUER,
+          audience: AUDIENCE,
+          key,
+          algorithms: ["RS256"],
+          typ: "at+jwt",
+        }),
+      });
       expect((await listen(server, one)).stream.status).toBe(200);
       expect((await call(`${server.http}/aaep/v1/events`, { token: id })).status).toBe(401);
     }
@@ -167,7 +243,11 @@ describe("bearer JWTs", () => {
         throw new Error("The directory is down; token eyJhbGciOiJub25lIn0.e30.x");
       },
     });
-    const answer = await call(`${server.http}/aaep/v1/subscriptions`, { method: "POST", token: "x", body: REQUEST });
+    const answer = await call(`${server.http}/aaep/v1/subscriptions`, {
+      method: "POST",
+      token: "x",
+      body: REQUEST,
+    });
 
     expect(answer.status).toBe(401);
     expect(logs).toContainEqual(expect.objectContaining({ level: "error", event: "authentication_failed" }));
@@ -185,7 +265,14 @@ describe("a credential that runs out", () => {
     };
     const { producer, server } = await world({ auth: expiring });
     const wire = await dial(server.ws, { token: "alice" });
-    wire.send({ ...REQUEST, capabilities: { ...REQUEST.capabilities, earshot: { resume: true }, supported_extensions: ["urn:earshot:aaep:v1"] } });
+    wire.send({
+      ...REQUEST,
+      capabilities: {
+        ...REQUEST.capabilities,
+        earshot: { resume: true },
+        supported_extensions: ["urn:earshot:aaep:v1"],
+      },
+    });
     const silent = await dial(server.ws, { token: "alice" });
     const { stream, id } = await listen(server, "alice");
     const { session } = ask(producer, ["alice"]);
@@ -197,9 +284,13 @@ describe("a credential that runs out", () => {
     expect(await wire.closed).toMatchObject({ code: 4002, reason: expect.stringContaining("expired") });
     expect(await silent.closed).toMatchObject({ code: 4002 });
     expect((await sendReply(server, "alice", reply(token, id))).status).toBe(401);
-    expect((await call(`${server.http}/aaep/v1/events?subscription_id=${id}`, { token: "alice" })).status).toBe(401);
+    expect(
+      (await call(`${server.http}/aaep/v1/events?subscription_id=${id}`, { token: "alice" })).status,
+    ).toBe(401);
     // Signed in again, the person finds the question where it was.
-    const back = await openStream(`${server.http}/aaep/v1/events?subscription_id=${id}`, { token: "renewed" });
+    const back = await openStream(`${server.http}/aaep/v1/events?subscription_id=${id}`, {
+      token: "renewed",
+    });
     expect(await asked(back, session.session_id)).toBe(token);
     expect((await sendReply(server, "renewed", reply(token, id))).status).toBe(204);
   });
@@ -222,14 +313,71 @@ describe("the authorize hook", () => {
     const { session } = ask(producer, ["alice"]);
     const token = await asked(alice.stream, session.session_id);
     await guest.stream.until((one) => one["session_id"] === session.session_id);
-    const second = await call(`${server.http}/aaep/v1/subscriptions`, { method: "POST", token: "guest", body: REQUEST });
-    const denied = await call(`${server.http}/aaep/v1/subscriptions`, { method: "POST", token: "stranger", body: REQUEST });
+    const second = await call(`${server.http}/aaep/v1/subscriptions`, {
+      method: "POST",
+      token: "guest",
+      body: REQUEST,
+    });
+    const denied = await call(`${server.http}/aaep/v1/subscriptions`, {
+      method: "POST",
+      token: "stranger",
+      body: REQUEST,
+    });
     const wire = await dial(server.ws, { token: "stranger" });
 
     expect((await sendReply(server, "guest", reply(token, guest.id))).status).toBe(400);
     expect(second.status).toBe(429);
     expect(denied).toMatchObject({ status: 403, json: { reason_code: "authorization_denied" } });
     expect([4002, 4003]).toContain((await wire.closed).code);
+  });
+
+  it("SEC-01: cannot make a credential last longer than it does (F18)", async () => {
+    const { auth } = people({ alice: { expires_at: Date.now() + 200 } });
+    const { server } = await world({
+      auth,
+      authorize: ({ id }) => ({ id, role: "reply", audiences: "all" }),
+    });
+    const { stream } = await listen(server, "alice");
+    expect(await stream.of("earshot:closing")).toMatchObject({ reason_code: "credential_expired" });
+  });
+
+  it("SEC-13: rights that changed count at the next connection: what was taken away is not heard any more", async () => {
+    let audiences: string[] = ["alice", "payroll"];
+    const { producer, server } = await world({
+      ...people({ alice: {} }),
+      authorize: (principal) => ({ ...principal, audiences }),
+    });
+    const resume = { supported_extensions: ["urn:earshot:aaep:v1"], earshot: { resume: true } };
+    const request = { ...REQUEST, capabilities: { ...REQUEST.capabilities, ...resume } };
+    const before = await listen(server, "alice");
+    const wire = await dial(server.ws, { token: "alice" });
+    wire.send(request);
+    const { subscription_id } = await wire.of("subscription.accepted");
+    const secret = producer.start({ summary: "Salaries.", audience: ["payroll"] });
+    await before.stream.until((one) => one["session_id"] === secret.session_id);
+    await wire.until((one) => one["session_id"] === secret.session_id);
+    // Back with the same rights, everything goes on.
+    const again = await openStream(`${server.http}/aaep/v1/events?subscription_id=${before.id}`, {
+      token: "alice",
+    });
+    expect(again.status).toBe(200);
+    again.destroy();
+    wire.socket.terminate();
+    await wire.closed;
+    audiences = ["alice"];
+
+    expect(
+      (await call(`${server.http}/aaep/v1/events?subscription_id=${before.id}`, { token: "alice" })).status,
+    ).toBe(410);
+    const back = await dial(server.ws, { token: "alice" });
+    back.send({ ...request, extensions: { earshot: { resume: { subscription_id } } } });
+    await back.of("subscription.accepted");
+    await secret.progress({ description: "Sums.", percent: 50 });
+    const open = producer.start({ summary: "For all.", audience: ["alice"] });
+    await back.until((one) => one["session_id"] === open.session_id);
+    expect(back.heard.some((one) => one["session_id"] === secret.session_id)).toBe(false);
+    await secret.cancel();
+    await open.cancel();
   });
 
   it("SEC-01: that throws lets nobody in", async () => {
@@ -239,7 +387,10 @@ describe("the authorize hook", () => {
         throw new Error("down");
       },
     });
-    expect((await call(`${server.http}/aaep/v1/subscriptions`, { method: "POST", token: "alice", body: REQUEST })).status).toBe(403);
+    expect(
+      (await call(`${server.http}/aaep/v1/subscriptions`, { method: "POST", token: "alice", body: REQUEST }))
+        .status,
+    ).toBe(403);
     expect([4002, 4003]).toContain((await (await dial(server.ws, { token: "alice" })).closed).code);
   });
 

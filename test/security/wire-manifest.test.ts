@@ -2,12 +2,22 @@
 import { type AddressInfo, createServer } from "node:net";
 import { CompactSign, decodeProtectedHeader, exportJWK, generateKeyPair, type JWK } from "jose";
 import { beforeAll, describe, expect, it } from "vitest";
-import { createPublication, generateSigningKey, type SigningKey, signManifest } from "../../src/node/manifest.ts";
+import WebSocket from "ws";
+import {
+  createPublication,
+  generateSigningKey,
+  type SigningKey,
+  signManifest,
+} from "../../src/node/manifest.ts";
+import type { Serving } from "../../src/node/serve.ts";
 import { createSite } from "../../src/node/site.ts";
 import { createProducer } from "../../src/producer/producer.ts";
 import { parse } from "../../src/protocol/parse.ts";
 import type { ProducerManifest, SubscriptionAccepted } from "../../src/protocol/types.ts";
-import { type TrustOptions, verifyManifest } from "../../src/subscriber/trust.ts";
+import { Subscriber } from "../../src/subscriber/subscriber.ts";
+import { type TrustOptions, trusting, verifyManifest } from "../../src/subscriber/trust.ts";
+import { createSseClient } from "../../src/transports/sse/client.ts";
+import { createWebSocketClient } from "../../src/transports/websocket/client.ts";
 import { call, dial, listen, REQUEST, world } from "./wire-support.ts";
 
 const PATH = "/.well-known/aaep-manifest.json";
@@ -23,7 +33,10 @@ beforeAll(async () => {
 
 describe("the manifest", () => {
   it("MAN-01: is served at the well-known path to anyone, valid, and says what is actually served (CON-56)", async () => {
-    const { server } = await world({ contact: "mailto:a11y@example.com", prefix: "/agent/v1" }, { language: "de", languages: ["en"], agent_version: "2.1.0" });
+    const { server } = await world(
+      { contact: "mailto:a11y@example.com", prefix: "/agent/v1" },
+      { language: "de", languages: ["en"], agent_version: "2.1.0" },
+    );
     const answer = await call(`${server.http}${PATH}`);
 
     expect(answer.status).toBe(200);
@@ -43,7 +56,15 @@ describe("the manifest", () => {
     });
     // What it says is there, is there.
     const places = answer.json["earshot"] as Record<string, string>;
-    expect((await call(`${server.http}${places["subscriptions"]}`, { method: "POST", token: server.token, body: REQUEST })).status).toBe(201);
+    expect(
+      (
+        await call(`${server.http}${places["subscriptions"]}`, {
+          method: "POST",
+          token: server.token,
+          body: REQUEST,
+        })
+      ).status,
+    ).toBe(201);
     const wire = await dial(`ws://127.0.0.1:${server.port}${places["websocket"]}`, { token: server.token });
     wire.send(REQUEST);
     expect(await wire.of("subscription.accepted")).toBeDefined();
@@ -61,13 +82,22 @@ describe("the manifest", () => {
     const event = await stream.of("aaep:agent.session.started");
     await session.complete();
 
-    for (const uri of [accepted["manifest_uri"], (event["producer"] as Record<string, unknown>)["manifest_uri"]]) {
-      expect(parse((await call(String(uri))).text, { mode: "strict" })).toMatchObject({ ok: true, message: { agent_id: "bank" } });
+    for (const uri of [
+      accepted["manifest_uri"],
+      (event["producer"] as Record<string, unknown>)["manifest_uri"],
+    ]) {
+      expect(parse((await call(String(uri))).text, { mode: "strict" })).toMatchObject({
+        ok: true,
+        message: { agent_id: "bank" },
+      });
     }
   });
 
   it("MAN-01: leaves out the WebSocket where only HTTP is mounted", async () => {
-    const site = await createSite(createProducer({ agent_id: "bank" }), { insecureLoopback: true, log: () => {} });
+    const site = await createSite(createProducer({ agent_id: "bank" }), {
+      insecureLoopback: true,
+      log: () => {},
+    });
     const answer = await site.web(new Request(`http://localhost${PATH}`));
     const manifest = (await answer.json()) as ProducerManifest & { earshot: object };
     site.stop();
@@ -86,23 +116,41 @@ describe("the manifest", () => {
     const fetched = await call(`${server.http}${PATH}`, { headers: { accept: "application/jose" } });
     const published = await call(`${server.http}/.well-known/aaep-jwks.json`);
 
-    for (const [one, transport] of [[overWire, "websocket"], [inline, "sse"]] as const) {
-      expect(decodeProtectedHeader(one.signed_manifest!)).toMatchObject({ alg: "ES256", kid: "key-1", iat: expect.any(Number), exp: expect.any(Number) });
+    for (const [one, transport] of [
+      [overWire, "websocket"],
+      [inline, "sse"],
+    ] as const) {
+      expect(decodeProtectedHeader(one.signed_manifest!)).toMatchObject({
+        alg: "ES256",
+        kid: "key-1",
+        iat: expect.any(Number),
+        exp: expect.any(Number),
+      });
       const trust = await verifyManifest(one, { keys, transport, agent_id: "bank" });
-      expect(trust).toMatchObject({ trusted: true, kid: "key-1", manifest: { agent_id: "bank", transports_supported: ["sse", "websocket"] } });
+      expect(trust).toMatchObject({
+        trusted: true,
+        kid: "key-1",
+        manifest: { agent_id: "bank", transports_supported: ["sse", "websocket"] },
+      });
     }
     expect(fetched.headers["content-type"]).toBe("application/jose");
     expect(fetched.text).toBe(inline.signed_manifest);
     expect(published.json).toEqual(keys);
     expect(published.text).not.toContain('"d"');
-    expect(await verifyManifest(inline, { keys: `${server.http}/.well-known/aaep-jwks.json` })).toMatchObject({ trusted: true });
+    expect(await verifyManifest(inline, { keys: `${server.http}/.well-known/aaep-jwks.json` })).toMatchObject(
+      { trusted: true },
+    );
     // Nobody who did not ask is sent it.
     expect((await listen(server)).accepted).not.toHaveProperty("signed_manifest");
   });
 
   it("MAN-07: without a key, whoever insists is rejected with the reason, and no keys are published", async () => {
     const { server } = await world();
-    const answer = await call(`${server.http}/aaep/v1/subscriptions`, { method: "POST", token: server.token, body: DEMAND });
+    const answer = await call(`${server.http}/aaep/v1/subscriptions`, {
+      method: "POST",
+      token: server.token,
+      body: DEMAND,
+    });
 
     expect(answer).toMatchObject({ status: 409, json: { reason_code: "manifest_signature_required" } });
     expect((await call(`${server.http}/.well-known/aaep-jwks.json`)).status).toBe(404);
@@ -118,7 +166,11 @@ describe("the manifest", () => {
     const publication = createPublication({
       manifest: () => {
         if (fails) throw new Error("The key store is away.");
-        return { "@context": "x", type: "aaep:producer.manifest", agent_id: offer.producer.agent_id } as unknown as ProducerManifest;
+        return {
+          "@context": "x",
+          type: "aaep:producer.manifest",
+          agent_id: offer.producer.agent_id,
+        } as unknown as ProducerManifest;
       },
       signing: { ...signing, seconds: 3_600 },
       renewed: (jws) => signed.push(jws),
@@ -155,7 +207,9 @@ describe("the manifest", () => {
   });
 
   it("MAN-06: is not signed with a shared secret", async () => {
-    await expect(signManifest({} as never, { ...signing, alg: "HS256" as never }, 0)).rejects.toThrow(/ES256/);
+    await expect(signManifest({} as never, { ...signing, alg: "HS256" as never }, 0)).rejects.toThrow(
+      /ES256/,
+    );
   });
 });
 
@@ -185,7 +239,9 @@ describe("a listener that insists on a signature", () => {
   const sign = async (payload: unknown, header: object = {}, key: unknown = signing.key): Promise<string> => {
     const { importJWK } = await import("jose");
     const imported = (key as JWK).kty ? await importJWK(key as JWK, "ES256") : (key as CryptoKey);
-    return new CompactSign(new TextEncoder().encode(typeof payload === "string" ? payload : JSON.stringify(payload)))
+    return new CompactSign(
+      new TextEncoder().encode(typeof payload === "string" ? payload : JSON.stringify(payload)),
+    )
       .setProtectedHeader({ alg: "ES256", kid: "key-1", iat: NOW, exp: NOW + 3_600, ...header } as never)
       .sign(imported as never, { crit: { b64: false, odd: true } as never });
   };
@@ -195,7 +251,9 @@ describe("a listener that insists on a signature", () => {
   it("MAN-08: trusts one that a known key signed and that fits what was agreed on", async () => {
     const good = accepted(await sign(manifest()));
     expect(await check(good)).toMatchObject({ trusted: true, kid: "key-1", iat: NOW });
-    expect(await check(good, { newest_iat: NOW, max_age_seconds: 60, agent_id: "bank" })).toMatchObject({ trusted: true });
+    expect(await check(good, { newest_iat: NOW, max_age_seconds: 60, agent_id: "bank" })).toMatchObject({
+      trusted: true,
+    });
   });
 
   it("MAN-08: refuses every other one, and says why (A22)", async () => {
@@ -205,30 +263,92 @@ describe("a listener that insists on a signature", () => {
     const [head, , signature] = good.split(".") as [string, string, string];
     const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString("base64url");
     const old = { iat: NOW - 7_200, exp: NOW + 3_600 };
-    const cases: [name: string, signed: string | undefined, reason: RegExp, more?: { accepted?: object; options?: Partial<TrustOptions> }][] = [
+    const cases: [
+      name: string,
+      signed: string | undefined,
+      reason: RegExp,
+      more?: { accepted?: object; options?: Partial<TrustOptions> },
+    ][] = [
       ["none at all", undefined, /did not sign/],
-      ["signed by the key it brings along", await sign(manifest(), { jwk, kid: "theirs" }, stranger.privateKey), /trusted/],
-      ["signed by the key it brings along under our key's name", await sign(manifest(), { jwk }, stranger.privateKey), /trusted/],
-      ["pointing to its own keys", await sign(manifest(), { jku: "http://127.0.0.1:1/k", x5u: "http://127.0.0.1:1/c" }, stranger.privateKey), /trusted/],
-      ["with a certificate of its own", await sign(manifest(), { x5c: ["MIIB"] }, stranger.privateKey), /trusted/],
+      [
+        "signed by the key it brings along",
+        await sign(manifest(), { jwk, kid: "theirs" }, stranger.privateKey),
+        /trusted/,
+      ],
+      [
+        "signed by the key it brings along under our key's name",
+        await sign(manifest(), { jwk }, stranger.privateKey),
+        /trusted/,
+      ],
+      [
+        "pointing to its own keys",
+        await sign(
+          manifest(),
+          { jku: "http://127.0.0.1:1/k", x5u: "http://127.0.0.1:1/c" },
+          stranger.privateKey,
+        ),
+        /trusted/,
+      ],
+      [
+        "with a certificate of its own",
+        await sign(manifest(), { x5c: ["MIIB"] }, stranger.privateKey),
+        /trusted/,
+      ],
       ["alg none", `${encode({ alg: "none", kid: "key-1" })}.${encode(manifest())}.`, /trusted/],
-      ["the public key as a secret", `${encode({ alg: "HS256", kid: "key-1" })}.${encode(manifest())}.${signature}`, /trusted/],
-      ["changed after signing", `${head}.${encode(manifest({ agent_name: "Better Bank" }))}.${signature}`, /trusted/],
+      [
+        "the public key as a secret",
+        `${encode({ alg: "HS256", kid: "key-1" })}.${encode(manifest())}.${signature}`,
+        /trusted/,
+      ],
+      [
+        "changed after signing",
+        `${head}.${encode(manifest({ agent_name: "Better Bank" }))}.${signature}`,
+        /trusted/,
+      ],
       ["crit nobody knows", await sign(manifest(), { crit: ["odd"], odd: 1 }), /trusted/],
       ["no key id", await sign(manifest(), { kid: undefined }), /which key/],
       ["another agent's", await sign(manifest({ agent_id: "shop" })), /another agent/],
-      ["our agent's, for another that accepted", good, /another agent/, { accepted: { producer: { agent_id: "shop" } } }],
-      ["the wrong agent, honestly signed", await sign(manifest({ agent_id: "shop" })), /meant to reach/, { accepted: { producer: { agent_id: "shop" } }, options: { agent_id: "bank" } }],
+      [
+        "our agent's, for another that accepted",
+        good,
+        /another agent/,
+        { accepted: { producer: { agent_id: "shop" } } },
+      ],
+      [
+        "the wrong agent, honestly signed",
+        await sign(manifest({ agent_id: "shop" })),
+        /meant to reach/,
+        { accepted: { producer: { agent_id: "shop" } }, options: { agent_id: "bank" } },
+      ],
       ["expired", await sign(manifest(), { iat: NOW - 9_000, exp: NOW - 5_000 }), /expired/],
       ["from the future", await sign(manifest(), { iat: NOW + 9_000, exp: NOW + 10_000 }), /future/],
-      ["older than one already known", await sign(manifest(), old), /newer/, { options: { newest_iat: NOW } }],
-      ["without a date, once one is known", await sign(manifest(), { iat: undefined, exp: undefined }), /newer/, { options: { newest_iat: NOW } }],
-      ["older than allowed", await sign(manifest(), old), /older than you allow/, { options: { max_age_seconds: 3_600 } }],
+      [
+        "older than one already known",
+        await sign(manifest(), old),
+        /newer/,
+        { options: { newest_iat: NOW } },
+      ],
+      [
+        "without a date, once one is known",
+        await sign(manifest(), { iat: undefined, exp: undefined }),
+        /newer/,
+        { options: { newest_iat: NOW } },
+      ],
+      [
+        "older than allowed",
+        await sign(manifest(), old),
+        /older than you allow/,
+        { options: { max_age_seconds: 3_600 } },
+      ],
       ["dates that are no numbers", await sign(manifest(), { exp: "never" }), /cannot be read/],
       ["a token signed with the same key", await sign(manifest(), { typ: "JWT" }), /not a manifest/],
       ["something else", await sign({ type: "subscription.accepted" }), /not a manifest/],
       ["not JSON", await sign("bank"), /not a manifest/],
-      ["another transport", await sign(manifest({ transports_supported: ["websocket"] })), /does not offer sse/],
+      [
+        "another transport",
+        await sign(manifest({ transports_supported: ["websocket"] })),
+        /does not offer sse/,
+      ],
       ["fewer levels", await sign(manifest({ conformance_levels_supported: [1] })), /levels/],
       ["another version", await sign(manifest({ aaep_versions_supported: ["2.0.0"] })), /version/],
       ["another language", await sign(manifest({ languages_supported: ["fr"] })), /language/],
@@ -237,7 +357,46 @@ describe("a listener that insists on a signature", () => {
     ];
     for (const [name, signed, reason, more = {}] of cases) {
       const trust = await check(accepted(signed, more.accepted), more.options);
-      expect({ name, ...trust }).toMatchObject({ name, trusted: false, reason: expect.stringMatching(reason) });
+      expect({ name, ...trust }).toMatchObject({
+        name,
+        trusted: false,
+        reason: expect.stringMatching(reason),
+      });
+    }
+  });
+
+  it("MAN-08: hears nothing from an agent whose signature does not hold, on either transport, and everything from one it trusts", async () => {
+    const stranger = await generateSigningKey("key-1");
+    const good = await world({ signing });
+    const bad = await world({ signing: { key: stranger.privateKey, kid: "key-1" } });
+    const none = await world();
+    const client = (server: Serving, kind: "sse" | "websocket") =>
+      kind === "sse"
+        ? createSseClient({ url: server.http, prefix: server.prefix, token: server.token! })
+        : createWebSocketClient({
+            url: server.ws,
+            token: server.token!,
+            create: (url, protocol, headers) => new WebSocket(url, protocol, { headers }) as never,
+          });
+    for (const kind of ["sse", "websocket"] as const) {
+      const asking = (server: Serving) =>
+        new Subscriber(trusting(client(server, kind), { keys }), { reconnect: false });
+      const trusted = await asking(good.server).connect();
+      const heard = trusted[Symbol.asyncIterator]().next();
+      const session = good.producer.start({ summary: "Speaking." });
+      expect((await heard).value).toMatchObject({ session_id: session.session_id });
+      await session.complete();
+      await trusted.close();
+      const events: unknown[] = [];
+      const untrusted = asking(bad.server);
+      untrusted.on("event", (event) => events.push(event));
+      const secret = bad.producer.start({ summary: "Not for you." });
+      await expect(untrusted.connect()).rejects.toMatchObject({ code: "untrusted", reconnect: false });
+      await expect(asking(none.server).connect()).rejects.toMatchObject({
+        code: "manifest_signature_required",
+      });
+      expect(events).toEqual([]);
+      await secret.complete();
     }
   });
 });

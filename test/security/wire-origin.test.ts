@@ -1,7 +1,20 @@
 // A20, CON-52: pages of other people's, names of other people's, and the two ways a browser may show who it is.
 import { connect as connectTcp } from "node:net";
 import { describe, expect, it } from "vitest";
-import { ask, asked, call, dial, listen, openStream, people, raw, REQUEST, reply, sendReply, world } from "./wire-support.ts";
+import {
+  ask,
+  asked,
+  call,
+  dial,
+  listen,
+  openStream,
+  people,
+  REQUEST,
+  raw,
+  reply,
+  sendReply,
+  world,
+} from "./wire-support.ts";
 
 const PAGE = "https://chat.example.com";
 const PATHS: [method: string, path: string][] = [
@@ -37,14 +50,22 @@ describe("a name that is not this server's", () => {
       await expect(dial(server.ws, { token, headers: { host } })).rejects.toThrow(/HTTP 403/);
     }
     for (const host of [`localhost:${port}`, `LOCALHOST:${port}`, `127.0.0.1:${port}`, `[::1]:${port}`]) {
-      const answer = await call(`${server.http}/aaep/v1/subscriptions`, { method: "POST", token, headers: { host }, body: REQUEST });
+      const answer = await call(`${server.http}/aaep/v1/subscriptions`, {
+        method: "POST",
+        token,
+        headers: { host },
+        body: REQUEST,
+      });
       expect({ host, status: answer.status }).toEqual({ host, status: 201 });
     }
   });
 
   it("no name at all is refused too, and health is told to whoever asks by address", async () => {
     const { server } = await world();
-    const bare = await raw(server.port, `GET /aaep/v1/events HTTP/1.0\r\nAuthorization: Bearer ${server.token}\r\n\r\n`);
+    const bare = await raw(
+      server.port,
+      `GET /aaep/v1/events HTTP/1.0\r\nAuthorization: Bearer ${server.token}\r\n\r\n`,
+    );
     const probe = await call(`${server.http}/healthz`, { headers: { host: "10.1.2.3:4600" } });
 
     expect(bare).toMatch(/^HTTP\/1\.1 421 /);
@@ -81,9 +102,19 @@ describe("a page that was not allowed", () => {
   it("cannot post a form, whatever type it claims (A20)", async () => {
     // Even where no token is needed, and even if a browser were to leave Origin out.
     const { server } = await world({ insecureLoopback: true });
-    for (const type of ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "text/json", "application/jsonp"]) {
+    for (const type of [
+      "text/plain",
+      "application/x-www-form-urlencoded",
+      "multipart/form-data; boundary=x",
+      "text/json",
+      "application/jsonp",
+    ]) {
       for (const path of ["/aaep/v1/subscriptions", "/aaep/v1/replies"]) {
-        const answer = await call(`${server.http}${path}`, { method: "POST", headers: { "content-type": type }, body: REQUEST });
+        const answer = await call(`${server.http}${path}`, {
+          method: "POST",
+          headers: { "content-type": type },
+          body: REQUEST,
+        });
         expect({ type, path, status: answer.status }).toEqual({ type, path, status: 415 });
       }
     }
@@ -92,11 +123,18 @@ describe("a page that was not allowed", () => {
   it("cannot embed or link to a stream, though the browser does not say which page it is", async () => {
     const { server } = await world({ insecureLoopback: true });
     for (const site of ["cross-site", "same-site"]) {
-      const answer = await call(`${server.http}/aaep/v1/events`, { headers: { "sec-fetch-site": site, "sec-fetch-mode": "no-cors" } });
+      const answer = await call(`${server.http}/aaep/v1/events`, {
+        headers: { "sec-fetch-site": site, "sec-fetch-mode": "no-cors" },
+      });
       expect(answer.status).toBe(403);
     }
-    const manifest = await call(`${server.http}/.well-known/aaep-manifest.json`, { headers: { "sec-fetch-site": "cross-site" } });
-    expect(manifest.headers).toMatchObject({ "x-content-type-options": "nosniff", "cross-origin-resource-policy": "same-origin" });
+    const manifest = await call(`${server.http}/.well-known/aaep-manifest.json`, {
+      headers: { "sec-fetch-site": "cross-site" },
+    });
+    expect(manifest.headers).toMatchObject({
+      "x-content-type-options": "nosniff",
+      "cross-origin-resource-policy": "same-origin",
+    });
   });
 });
 
@@ -104,7 +142,10 @@ describe("a page that was allowed", () => {
   it("TRN-10: may ask first, send Authorization and Last-Event-ID, and read Location; nobody else may (CORS)", async () => {
     const { server } = await world({ origins: [PAGE] });
     const url = `${server.http}/aaep/v1/subscriptions`;
-    const asking = { "access-control-request-method": "POST", "access-control-request-headers": "authorization,content-type,last-event-id" };
+    const asking = {
+      "access-control-request-method": "POST",
+      "access-control-request-headers": "authorization,content-type,last-event-id",
+    };
     const preflight = await call(url, { method: "OPTIONS", headers: { origin: PAGE, ...asking } });
     expect(preflight.status).toBe(204);
     expect(preflight.headers).toMatchObject({
@@ -114,13 +155,25 @@ describe("a page that was allowed", () => {
       "access-control-allow-methods": expect.stringContaining("POST"),
       vary: "origin",
     });
-    const answer = await call(url, { method: "POST", token: server.token, headers: { origin: PAGE }, body: REQUEST });
+    const answer = await call(url, {
+      method: "POST",
+      token: server.token,
+      headers: { origin: PAGE },
+      body: REQUEST,
+    });
     expect(answer.status).toBe(201);
     expect(answer.headers["access-control-expose-headers"]).toContain("location");
     expect(answer.headers["access-control-allow-origin"]).toBe(PAGE);
-    const stream = await openStream(`${server.http}/aaep/v1/events?subscription_id=${answer.json["subscription_id"]}`, { token: server.token, headers: { origin: PAGE } });
+    const stream = await openStream(
+      `${server.http}/aaep/v1/events?subscription_id=${answer.json["subscription_id"]}`,
+      { token: server.token, headers: { origin: PAGE } },
+    );
     expect(stream.headers["access-control-allow-origin"]).toBe(PAGE);
-    expect((await call(url, { method: "POST", headers: { origin: PAGE }, body: REQUEST })).headers["access-control-allow-origin"]).toBe(PAGE);
+    expect(
+      (await call(url, { method: "POST", headers: { origin: PAGE }, body: REQUEST })).headers[
+        "access-control-allow-origin"
+      ],
+    ).toBe(PAGE);
 
     for (const origin of ["https://evil.example", "null"]) {
       const refused = await call(url, { method: "OPTIONS", headers: { origin, ...asking } });
@@ -136,26 +189,45 @@ describe("a page that was allowed", () => {
 });
 
 describe("a cookie", () => {
-  const cookieOf = (header: string[] | undefined) => ({ whole: header![0]!, pair: header![0]!.split(";")[0]! });
+  const cookieOf = (header: string[] | undefined) => ({
+    whole: header![0]!,
+    pair: header![0]!.split(";")[0]!,
+  });
 
   it("TRN-10: stands for a credential shown once, is HttpOnly and SameSite=Strict, and holds no credential (CON-52)", async () => {
     const { server, producer } = await world();
-    const issued = await call(`${server.http}/aaep/v1/session`, { method: "POST", token: server.token, headers: { origin: server.http } });
+    const issued = await call(`${server.http}/aaep/v1/session`, {
+      method: "POST",
+      token: server.token,
+      headers: { origin: server.http },
+    });
     const { whole, pair } = cookieOf(issued.headers["set-cookie"]);
 
     expect(issued.status).toBe(204);
-    expect(whole).toMatch(/^earshot_\d+=[0-9a-f]{64}; Path=\/aaep\/v1; Max-Age=\d+; HttpOnly; SameSite=Strict$/);
+    expect(whole).toMatch(
+      /^earshot_\d+=[0-9a-f]{64}; Path=\/aaep\/v1; Max-Age=\d+; HttpOnly; SameSite=Strict$/,
+    );
     expect(whole).not.toContain(server.token!);
     const own = { cookie: pair, origin: server.http };
-    const accepted = await call(`${server.http}/aaep/v1/subscriptions`, { method: "POST", headers: own, body: REQUEST });
+    const accepted = await call(`${server.http}/aaep/v1/subscriptions`, {
+      method: "POST",
+      headers: own,
+      body: REQUEST,
+    });
     expect(accepted.status).toBe(201);
     const id = String(accepted.json["subscription_id"]);
     // EventSource of one's own page sends no Origin.
-    const stream = await openStream(`${server.http}/aaep/v1/events?subscription_id=${id}`, { headers: { cookie: pair, "sec-fetch-site": "same-origin" } });
+    const stream = await openStream(`${server.http}/aaep/v1/events?subscription_id=${id}`, {
+      headers: { cookie: pair, "sec-fetch-site": "same-origin" },
+    });
     expect(stream.status).toBe(200);
     const { session } = ask(producer);
     const token = await asked(stream, session.session_id);
-    const answer = await call(`${server.http}/aaep/v1/replies`, { method: "POST", headers: own, body: reply(token, id) });
+    const answer = await call(`${server.http}/aaep/v1/replies`, {
+      method: "POST",
+      headers: own,
+      body: reply(token, id),
+    });
     expect(answer.status).toBe(204);
     const wire = await dial(server.ws, { headers: own });
     wire.send(REQUEST);
@@ -166,19 +238,33 @@ describe("a cookie", () => {
     const { server } = await world();
     const issued = await call(`${server.http}/aaep/v1/session`, { method: "POST", token: server.token });
     const { pair: cookie } = cookieOf(issued.headers["set-cookie"]);
-    const post = (headers: Record<string, string>) => call(`${server.http}/aaep/v1/subscriptions`, { method: "POST", headers, body: REQUEST }).then(({ status }) => status);
+    const post = (headers: Record<string, string>) =>
+      call(`${server.http}/aaep/v1/subscriptions`, { method: "POST", headers, body: REQUEST }).then(
+        ({ status }) => status,
+      );
 
     expect(await post({ cookie })).toBe(401);
     expect(await post({ cookie, origin: `http://localhost:${server.port + 1}` })).toBe(403);
     expect(await post({ cookie, origin: "null" })).toBe(403);
     expect((await (await dial(server.ws, { headers: { cookie } })).closed).code).toBe(4002);
-    expect((await call(`${server.http}/aaep/v1/events`, { headers: { cookie, "sec-fetch-site": "same-site" } })).status).toBe(403);
-    expect(await post({ cookie: cookie.replace(/.$/, (last) => (last === "0" ? "1" : "0")), origin: server.http })).toBe(401);
+    expect(
+      (await call(`${server.http}/aaep/v1/events`, { headers: { cookie, "sec-fetch-site": "same-site" } }))
+        .status,
+    ).toBe(403);
+    expect(
+      await post({ cookie: cookie.replace(/.$/, (last) => (last === "0" ? "1" : "0")), origin: server.http }),
+    ).toBe(401);
     // It buys no other one, and is worth nothing once given back.
-    const again = await call(`${server.http}/aaep/v1/session`, { method: "POST", headers: { cookie, origin: server.http } });
+    const again = await call(`${server.http}/aaep/v1/session`, {
+      method: "POST",
+      headers: { cookie, origin: server.http },
+    });
     expect(again.status).toBe(401);
     expect(await post({ cookie, origin: server.http })).toBe(201);
-    const back = await call(`${server.http}/aaep/v1/session`, { method: "DELETE", headers: { cookie, origin: server.http } });
+    const back = await call(`${server.http}/aaep/v1/session`, {
+      method: "DELETE",
+      headers: { cookie, origin: server.http },
+    });
     expect(back.status).toBe(204);
     expect(await post({ cookie, origin: server.http })).toBe(401);
   });
@@ -195,11 +281,20 @@ describe("a cookie", () => {
     const issued = await call(`${server.http}/aaep/v1/session`, { method: "POST", token: "alice" });
     const { pair: cookie } = cookieOf(issued.headers["set-cookie"]);
     const headers = { cookie, origin: server.http };
-    const accepted = await call(`${server.http}/aaep/v1/subscriptions`, { method: "POST", headers, body: REQUEST });
-    const stream = await openStream(`${server.http}/aaep/v1/events?subscription_id=${accepted.json["subscription_id"]}`, { headers: { cookie } });
+    const accepted = await call(`${server.http}/aaep/v1/subscriptions`, {
+      method: "POST",
+      headers,
+      body: REQUEST,
+    });
+    const stream = await openStream(
+      `${server.http}/aaep/v1/events?subscription_id=${accepted.json["subscription_id"]}`,
+      { headers: { cookie } },
+    );
     await stream.closed;
 
-    expect((await call(`${server.http}/aaep/v1/subscriptions`, { method: "POST", headers, body: REQUEST })).status).toBe(401);
+    expect(
+      (await call(`${server.http}/aaep/v1/subscriptions`, { method: "POST", headers, body: REQUEST })).status,
+    ).toBe(401);
   });
 });
 
@@ -211,12 +306,17 @@ describe("a ticket", () => {
     const { session } = ask(producer);
     const token = await asked(mine.stream, session.session_id);
     const ticket = new URL(mine.location, server.http).searchParams.get("ticket")!;
-    const at = (path: string, id: string) => `${server.http}/aaep/v1/${path}?subscription_id=${id}&ticket=${ticket}`;
+    const at = (path: string, id: string) =>
+      `${server.http}/aaep/v1/${path}?subscription_id=${id}&ticket=${ticket}`;
 
-    expect((await call(at("replies", mine.id), { method: "POST", body: reply(token, mine.id) })).status).toBe(401);
+    expect((await call(at("replies", mine.id), { method: "POST", body: reply(token, mine.id) })).status).toBe(
+      401,
+    );
     expect((await call(at("subscriptions", mine.id), { method: "POST", body: REQUEST })).status).toBe(401);
     expect((await call(at("session", mine.id), { method: "POST" })).status).toBe(401);
-    expect((await call(`${server.http}/metrics?subscription_id=${mine.id}&ticket=${ticket}`)).status).toBe(401);
+    expect((await call(`${server.http}/metrics?subscription_id=${mine.id}&ticket=${ticket}`)).status).toBe(
+      401,
+    );
     expect((await call(at("events", other.id))).status).toBe(401);
     expect((await call(`${at("events", mine.id)}0`)).status).toBe(401);
     expect((await call(`${server.http}/aaep/v1/events?subscription_id=${mine.id}&ticket=`)).status).toBe(401);
@@ -229,7 +329,11 @@ describe("a ticket", () => {
   it("SEC-13: is worth nothing once its subscription has ended", async () => {
     const { server } = await world();
     const mine = await listen(server);
-    await sendReply(server, server.token, { type: "subscription.close", subscription_id: mine.id, reason_code: "done" });
+    await sendReply(server, server.token, {
+      type: "subscription.close",
+      subscription_id: mine.id,
+      reason_code: "done",
+    });
     expect((await call(`${server.http}${mine.location}`)).status).toBe(410);
   });
 });
@@ -238,10 +342,19 @@ describe("an upgrade that is no WebSocket", () => {
   it("is refused, and the server lives", async () => {
     const { server } = await world();
     const upgrade = (lines: string) =>
-      raw(server.port, `GET /aaep/v1/ws HTTP/1.1\r\nHost: 127.0.0.1:${server.port}\r\nConnection: Upgrade\r\n${lines}\r\n`);
+      raw(
+        server.port,
+        `GET /aaep/v1/ws HTTP/1.1\r\nHost: 127.0.0.1:${server.port}\r\nConnection: Upgrade\r\n${lines}\r\n`,
+      );
     expect(await upgrade("Upgrade: h2c\r\n")).toMatch(/^HTTP\/1\.1 (?:400|426) /);
-    expect(await upgrade("Upgrade: websocket\r\nSec-WebSocket-Version: 12\r\nSec-WebSocket-Key: x\r\nSec-WebSocket-Protocol: aaep.v1\r\n")).toMatch(/^HTTP\/1\.1 (?:400|426) /);
-    expect((await raw(server.port, "GET http://[ HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"))).toMatch(/^HTTP\/1\.1 400 /);
+    expect(
+      await upgrade(
+        "Upgrade: websocket\r\nSec-WebSocket-Version: 12\r\nSec-WebSocket-Key: x\r\nSec-WebSocket-Protocol: aaep.v1\r\n",
+      ),
+    ).toMatch(/^HTTP\/1\.1 (?:400|426) /);
+    expect(
+      await raw(server.port, "GET http://[ HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"),
+    ).toMatch(/^HTTP\/1\.1 400 /);
     const silent = connectTcp(server.port, "127.0.0.1");
     silent.destroy();
     expect((await call(`${server.http}/healthz`)).status).toBe(200);

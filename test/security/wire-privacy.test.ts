@@ -3,14 +3,29 @@ import { describe, expect, it } from "vitest";
 import { createLogger, type LogEntry, redact } from "../../src/node/log.ts";
 import { createMetrics } from "../../src/node/metrics.ts";
 import { formatTraceparent, parseTraceparent } from "../../src/node/trace.ts";
-import { ask, asked, call, dial, listen, openStream, people, REQUEST, reply, sendReply, world } from "./wire-support.ts";
+import {
+  ask,
+  asked,
+  call,
+  dial,
+  listen,
+  openStream,
+  people,
+  REQUEST,
+  reply,
+  sendReply,
+  world,
+} from "./wire-support.ts";
 
 const TRACE = "4bf92f3577b34da6a3ce929d0e0e4736";
 const TRACEPARENT = `00-${TRACE}-00f067aa0ba902b7-01`;
 
 describe("logs and metrics of a whole session", () => {
   it("SEC-13: hold no name, no need, no token, no credential and no word of what was said (A16)", async () => {
-    const { producer, server, logs } = await world({ ...people({ "alice-secret-token": { id: "user:alice.miller", role: "admin" } }), compat: true });
+    const { producer, server, logs } = await world({
+      ...people({ "alice-secret-token": { id: "user:alice.miller", role: "admin" } }),
+      compat: true,
+    });
     const token = "alice-secret-token";
     const needy = {
       ...REQUEST,
@@ -39,41 +54,76 @@ describe("logs and metrics of a whole session", () => {
     const replyToken = await asked(stream, session.session_id);
     await sendReply(server, token, reply("rpl_deadbeefdeadbeefdeadbeefdeadbeef", id));
     await sendReply(server, token, "{ not JSON, rpl_deadbeefdeadbeefdeadbeefdeadbeef");
-    await sendReply(server, token, reply(replyToken, id, { decided_by: "Alice Miller", decision_rationale: "Rent is due.", correlation_id: TRACEPARENT }));
+    await sendReply(
+      server,
+      token,
+      reply(replyToken, id, {
+        decided_by: "Alice Miller",
+        decision_rationale: "Rent is due.",
+        correlation_id: TRACEPARENT,
+      }),
+    );
     await outcome;
-    await call(`${server.http}/aaep/v1/subscriptions`, { method: "POST", token: "wrong-credential", body: needy });
-    await call(`${server.http}${location}&x=1`, { headers: { cookie: "earshot_1=c0ffee", traceparent: TRACEPARENT } });
-    await call(`${server.http}/aaep/v1/subscriptions`, { method: "POST", token, body: { ...needy, aaep_version: "9.0.0" } });
-    await call(`${server.http}/aaep/v1/alice.miller/${replyToken}`, { headers: { origin: `https://evil.example/${replyToken}` } });
+    await call(`${server.http}/aaep/v1/subscriptions`, {
+      method: "POST",
+      token: "wrong-credential",
+      body: needy,
+    });
+    await openStream(`${server.http}${location}&x=1`, {
+      headers: { cookie: "earshot_1=c0ffee", traceparent: TRACEPARENT },
+    });
+    await call(`${server.http}/aaep/v1/subscriptions`, {
+      method: "POST",
+      token,
+      body: { ...needy, aaep_version: "9.0.0" },
+    });
+    await call(`${server.http}/aaep/v1/alice.miller/${replyToken}`, {
+      headers: { origin: `https://evil.example/${replyToken}` },
+    });
     wire.socket.terminate();
     await session.complete("Sent 500 dollars.");
+    const { text: metrics, status } = await call(`${server.http}/metrics`, { token });
+    expect(status).toBe(200);
     await server.close();
-    const { text: metrics } = await world().then(async ({ server: other }) => call(`${other.http}/metrics`, { token: other.token }));
-    const served = (await metricsOf(logs)) + metrics;
-    const said = `${JSON.stringify(logs)}\n${served}`;
+    const said = `${JSON.stringify(logs)}\n${metrics}`;
     const ticket = new URL(location, server.http).searchParams.get("ticket")!;
 
     for (const secret of [
       ...["NVDA", "nvda", "braille", "alice", "Alice", "Miller", "Rent"],
-      ...["317", "4321", "4_321", "cognitive", "terse", "pace", "verbosity", "rm-CH", "paragraph", "max_events", "capabilities"],
-      ...[replyToken, replyToken.slice(4), "rpl_", "deadbeef", token, ticket, "wrong-credential", "c0ffee"],
+      ...["cognitive", "terse", "pace", "verbosity", "rm-CH", "paragraph", "max_events", "capabilities"],
+      ...[replyToken, replyToken.slice(4), "deadbeef", token, ticket, "wrong-credential", "c0ffee"],
       ...["500 dollars", "savings", "Transfer"],
     ]) {
       expect(said, secret).not.toContain(secret);
     }
+    expect(said).not.toMatch(/(?<![\w.-])(?:317|4321)(?![\w.-])/);
     // It is not that nothing was logged.
     const events = new Set(logs.map(({ event }) => event));
-    for (const event of ["listening", "handshake", "stream_opened", "stream_closed", "reply_taken", "reply_refused", "refused", "closed"]) {
+    for (const event of [
+      "listening",
+      "handshake",
+      "stream_opened",
+      "stream_closed",
+      "reply_taken",
+      "reply_refused",
+      "refused",
+      "closed",
+    ]) {
       expect(events).toContain(event);
     }
-    expect(logs.filter(({ event }) => event === "handshake").map(({ outcome: result }) => result)).toContain("version_unsupported");
-    expect(logs.find(({ event }) => event === "reply_taken")).toMatchObject({ trace_id: TRACE, who: expect.stringMatching(/^[0-9a-f]{12}$/) });
+    expect(logs.filter(({ event }) => event === "handshake").map(({ outcome: result }) => result)).toContain(
+      "version_unsupported",
+    );
+    expect(logs.find(({ event }) => event === "reply_taken")).toMatchObject({
+      trace_id: TRACE,
+      who: expect.stringMatching(/^[0-9a-f]{12}$/),
+    });
   });
 
-  const metricsOf = async (logs: readonly LogEntry[]) => String(logs.length);
-
   it("SEC-13: metrics of a busy server, as they are served to whoever runs it and to nobody else", async () => {
-    const { server } = await world(people({ root: { role: "admin" }, alice: {}, carol: { role: "listen", audiences: "all" } }));
+    const { server } = await world(
+      people({ root: { role: "admin" }, alice: {}, carol: { role: "listen", audiences: "all" } }),
+    );
     const { id } = await listen(server, "alice", { ...REQUEST, subscriber_name: "JAWS of Alice" });
     await sendReply(server, "alice", reply("rpl_deadbeefdeadbeefdeadbeefdeadbeef", id));
     const wire = await dial(server.ws, { token: "alice" });
@@ -91,13 +141,19 @@ describe("logs and metrics of a whole session", () => {
     expect(text).toMatch(/^earshot_subscriptions 1$/m);
     expect(text).not.toMatch(/JAWS|alice|rpl_|sub_/i);
     // Each line is one that Prometheus can read.
-    for (const line of text.trimEnd().split("\n")) expect(line).toMatch(/^(?:# (?:HELP|TYPE) \w+ .+|\w+(?:\{(?:\w+="[^"\\\n]*",?)+\})? \d+(?:\.\d+)?)$/);
+    for (const line of text.trimEnd().split("\n"))
+      expect(line).toMatch(/^(?:# (?:HELP|TYPE) \w+ .+|\w+(?:\{(?:\w+="[^"\\\n]*",?)+\})? \d+(?:\.\d+)?)$/);
   });
 
   it("SEC-13: metrics take no label that was made up, and no more series than there are", () => {
     const metrics = createMetrics();
     for (let i = 0; i < 5_000; i++) {
-      metrics.count("earshot_http_requests_total", { path: `/secret-${i}`, status: "200", who: "alice", reason: 'x"} evil 1\n' });
+      metrics.count("earshot_http_requests_total", {
+        path: `/secret-${i}`,
+        status: "200",
+        who: "alice",
+        reason: 'x"} evil 1\n',
+      });
       metrics.count(`made_up_${i}`);
     }
     const text = metrics.text();
@@ -125,10 +181,21 @@ describe("trace context", () => {
     const session = producer.start({ summary: "Traced.", correlation_id: TRACEPARENT });
     const event = await stream.of("aaep:agent.session.started");
     await session.complete();
-    await sendReply(server, server.token, reply("rpl_00000000000000000000000000000000", id, { correlation_id: TRACEPARENT }));
+    await sendReply(
+      server,
+      server.token,
+      reply("rpl_00000000000000000000000000000000", id, { correlation_id: TRACEPARENT }),
+    );
 
-    expect(parseTraceparent(String(event["correlation_id"]))).toEqual({ trace_id: TRACE, parent_id: "00f067aa0ba902b7", sampled: true });
-    expect(logs.filter(({ trace_id }) => trace_id === TRACE).map(({ event: name }) => name)).toEqual(["handshake", "reply_refused"]);
+    expect(parseTraceparent(String(event["correlation_id"]))).toEqual({
+      trace_id: TRACE,
+      parent_id: "00f067aa0ba902b7",
+      sampled: true,
+    });
+    expect(logs.filter(({ trace_id }) => trace_id === TRACE).map(({ event: name }) => name)).toEqual([
+      "handshake",
+      "reply_refused",
+    ]);
   });
 
   it.each([
@@ -165,10 +232,20 @@ describe("a log entry", () => {
   it("A16: has no way to forge a line, control a terminal, or reorder what is read", () => {
     const entries: LogEntry[] = [];
     const log = createLogger((entry) => entries.push(entry));
-    log("info", "test", { message: "one\nINFO forged\u001b[2J\u0007\u202egnp.exe\u2066\u009b", list: ["a\rb"], error: new Error("x\ny"), token: "abc", nested: { deep: { deeper: { deepest: { bottom: 1 } } } } });
+    log("info", "test", {
+      message: "one\nINFO forged\u001b[2J\u0007\u202egnp.exe\u2066\u009b",
+      list: ["a\rb"],
+      error: new Error("x\ny"),
+      token: "abc",
+      nested: { deep: { deeper: { deepest: { bottom: 1 } } } },
+    });
 
     expect(JSON.stringify(entries)).not.toMatch(/\\n|\\r|\u001b|\u202e|\u009b|abc/);
-    expect(entries[0]).toMatchObject({ message: expect.stringContaining("one\\u000aINFO"), error: { name: "Error" }, token: "[redacted]" });
+    expect(entries[0]).toMatchObject({
+      message: expect.stringContaining("one\\u000aINFO"),
+      error: { name: "Error" },
+      token: "[redacted]",
+    });
   });
 
   it("a log that throws harms nobody", async () => {

@@ -1,7 +1,19 @@
 // A02, A03, CON-11, CON-28, F24: who may answer over the wire, and how little a refusal tells.
 import { describe, expect, it } from "vitest";
 import { createIds } from "../../src/protocol/ids.ts";
-import { ask, asked, call, dial, listen, people, raw, REQUEST, reply, sendReply, world } from "./wire-support.ts";
+import {
+  ask,
+  asked,
+  call,
+  dial,
+  listen,
+  people,
+  REQUEST,
+  raw,
+  reply,
+  sendReply,
+  world,
+} from "./wire-support.ts";
 
 const PEOPLE = people({ alice: {}, bob: {}, carol: { role: "listen", audiences: ["alice"] } });
 const GENEROUS = { refused_replies: 1_000_000 };
@@ -24,7 +36,9 @@ describe("a reply that does not count", () => {
     await asked(other.stream, session.session_id);
     const used = ask(producer, ["alice"]);
     const usedToken = await asked(mine.stream, used.session.session_id);
-    expect((await sendReply(server, "alice", reply(usedToken, mine.id, { decision: "reject" }))).status).toBe(204);
+    expect((await sendReply(server, "alice", reply(usedToken, mine.id, { decision: "reject" }))).status).toBe(
+      204,
+    );
     await used.outcome;
     const text = (value: unknown) => JSON.stringify(value);
     const whole = text(reply(token, mine.id));
@@ -39,10 +53,22 @@ describe("a reply that does not count", () => {
       "no decision": ["alice", text({ ...reply(token, mine.id), decision: undefined })],
       "a decision nobody offered": ["alice", text(reply(token, mine.id, { decision: "maybe" }))],
       "an unknown field": ["alice", text(reply(token, mine.id, { admin: true }))],
-      "the wrong kind of reply": ["alice", text({ ...reply(token, mine.id), type: "clarification.reply", response: "yes", decision: undefined })],
-      "a decision given twice": ["alice", whole.replace('"decision":"accept"', '"decision":"reject","decision":"accept"')],
-      "a time long before the question (F24)": ["alice", text(reply(token, mine.id, { timestamp: "2020-01-01T00:00:00.000Z" }))],
-      "a time long after it": ["alice", text(reply(token, mine.id, { timestamp: "2099-01-01T00:00:00.000Z" }))],
+      "the wrong kind of reply": [
+        "alice",
+        text({ ...reply(token, mine.id), type: "clarification.reply", response: "yes", decision: undefined }),
+      ],
+      "a decision given twice": [
+        "alice",
+        whole.replace('"decision":"accept"', '"decision":"reject","decision":"accept"'),
+      ],
+      "a time long before the question (F24)": [
+        "alice",
+        text(reply(token, mine.id, { timestamp: "2020-01-01T00:00:00.000Z" })),
+      ],
+      "a time long after it": [
+        "alice",
+        text(reply(token, mine.id, { timestamp: "2099-01-01T00:00:00.000Z" })),
+      ],
       "a prototype": ["alice", whole.replace("{", '{"__proto__":{"role":"admin"},')],
     };
     const seen = new Map<string, string[]>();
@@ -72,7 +98,10 @@ describe("a reply that does not count", () => {
   });
 
   it("SEC-04: is turned away beyond a documented rate per person, right answers and wrong ones alike (A02)", async () => {
-    const { producer, server, logs } = await world({ ...PEOPLE, limits: { refused_replies: 5, forgive_ms: 60_000 } });
+    const { producer, server, logs } = await world({
+      ...PEOPLE,
+      limits: { refused_replies: 5, forgive_ms: 60_000 },
+    });
     const mine = await listen(server, "alice");
     const again = await listen(server, "alice");
     const bobs = await listen(server, "bob");
@@ -81,7 +110,8 @@ describe("a reply that does not count", () => {
     await asked(bobs.stream, session.session_id);
     // From two subscriptions: it is the person who is counted.
     const guesses = [mine, again, mine, again, mine].map(({ id }) => JSON.stringify(reply(spare("rpl"), id)));
-    for (const guess of guesses) expect(await rawReply(server.port, "alice", guess)).toMatch(/^HTTP\/1\.1 400 /);
+    for (const guess of guesses)
+      expect(await rawReply(server.port, "alice", guess)).toMatch(/^HTTP\/1\.1 400 /);
     const answers = [
       await rawReply(server.port, "alice", JSON.stringify(reply(token, mine.id))),
       await rawReply(server.port, "alice", JSON.stringify(reply(spare("rpl"), mine.id))),
@@ -98,7 +128,10 @@ describe("a reply that does not count", () => {
   });
 
   it("CNF-15: is passed over in silence on a WebSocket, at any rate, and the line stays open", async () => {
-    const { producer, server } = await world({ ...PEOPLE, limits: { refused_replies: 3, forgive_ms: 60_000 } });
+    const { producer, server } = await world({
+      ...PEOPLE,
+      limits: { refused_replies: 3, forgive_ms: 60_000 },
+    });
     const wire = await dial(server.ws, { token: "alice" });
     wire.send(REQUEST);
     const { subscription_id } = await wire.of("subscription.accepted");
@@ -108,7 +141,11 @@ describe("a reply that does not count", () => {
     for (let i = 0; i < 20; i++) wire.send(reply(spare("rpl"), String(subscription_id)));
     wire.send(reply(token, String(subscription_id)));
     // Whatever was going to be said about them would come before the answer to this.
-    wire.send({ type: "subscription.renegotiate", subscription_id, capabilities: { preferred_verbosity: "terse" } });
+    wire.send({
+      type: "subscription.renegotiate",
+      subscription_id,
+      capabilities: { preferred_verbosity: "terse" },
+    });
     await wire.until((one) => one.type === "subscription.accepted" && wire.heard.indexOf(one) >= before);
 
     expect(wire.heard.slice(before).map(({ type }) => type)).toEqual(["subscription.accepted"]);
@@ -172,7 +209,11 @@ describe("the matrix of senders", () => {
     }
     expect(tried).toBe(45 - 8);
     // Afterwards each is still open, and its own person's answer is taken once.
-    for (const [name, who] of [["alices", "alice"], ["bobs", "bob"], ["shared", "bob"]] as const) {
+    for (const [name, who] of [
+      ["alices", "alice"],
+      ["bobs", "bob"],
+      ["shared", "bob"],
+    ] as const) {
       const { id } = listeners[who][1]!;
       expect((await sendReply(server, who, reply(tokens[name]!, id))).status).toBe(204);
       expect((await sendReply(server, who, reply(tokens[name]!, id))).status).toBe(400);
@@ -189,16 +230,28 @@ describe("the matrix of senders", () => {
     await carol.stream.until((one) => one["session_id"] === session.session_id);
 
     expect((await sendReply(server, "carol", reply(token, carol.id))).status).toBe(400);
-    expect((carol.accepted["honored_capabilities"] as Record<string, unknown>)["supports_confirmation_reply"]).toBe(false);
+    expect(
+      (carol.accepted["honored_capabilities"] as Record<string, unknown>)["supports_confirmation_reply"],
+    ).toBe(false);
   });
 
   it("SEC-13: a subscription id opens nobody else's stream, and ends or changes nobody else's subscription", async () => {
     const { server } = await world(PEOPLE);
     const alice = await listen(server, "alice");
     const stolen = await call(`${server.http}/aaep/v1/events?subscription_id=${alice.id}`, { token: "bob" });
-    const never = await call(`${server.http}/aaep/v1/events?subscription_id=${spare("sub")}`, { token: "bob" });
-    const close = await sendReply(server, "bob", { type: "subscription.close", subscription_id: alice.id, reason_code: "done" });
-    const change = await sendReply(server, "bob", { type: "subscription.renegotiate", subscription_id: alice.id, capabilities: { preferred_verbosity: "terse" } });
+    const never = await call(`${server.http}/aaep/v1/events?subscription_id=${spare("sub")}`, {
+      token: "bob",
+    });
+    const close = await sendReply(server, "bob", {
+      type: "subscription.close",
+      subscription_id: alice.id,
+      reason_code: "done",
+    });
+    const change = await sendReply(server, "bob", {
+      type: "subscription.renegotiate",
+      subscription_id: alice.id,
+      capabilities: { preferred_verbosity: "terse" },
+    });
 
     expect([stolen.status, stolen.text]).toEqual([never.status, never.text]);
     expect(stolen.status).toBe(410);
@@ -221,7 +274,11 @@ describe("guessing", () => {
     let accepted = 0;
     for (let round = 0; round < rounds; round++) {
       const session = producer.start({ summary: "Moving money.", audience: ["alice"] });
-      const outcome = session.confirm({ action: "Transfer.", consequence: "Funds move.", timeout_seconds: 86_400 });
+      const outcome = session.confirm({
+        action: "Transfer.",
+        consequence: "Funds move.",
+        timeout_seconds: 86_400,
+      });
       const token = await asked(mine.stream, session.session_id);
       const taken = (reply_token: string): boolean => {
         const handled = producer.hub.handle(reply(reply_token, mine.id) as never, principal);

@@ -5,8 +5,34 @@ import { describe, expect, it } from "vitest";
 import { encodeSseEvent, encodeSseMessage } from "../../src/framing/sse.ts";
 import { listen, openStream, world } from "./wire-support.ts";
 
-const LINES = ["\r", "\n", "\r\n", "\n\n", "\u0000", "\u2028", "\u2029", "\u0085", "\ufeff", "data: x", "event: x", "id: x", "retry: 1", ": ", "\n\ndata: {\"type\":\"forged\"}\n\n", "\r\rid:9\r\r", "\\n", "\\u000a", "\u202e", "😀", "e\u0301", '"', "\\"];
-const nasty = fc.array(fc.oneof(fc.constantFrom(...LINES), fc.string({ unit: "binary", maxLength: 8 })), { maxLength: 12 }).map((parts) => parts.join(""));
+const LINES = [
+  "\r",
+  "\n",
+  "\r\n",
+  "\n\n",
+  "\u0000",
+  "\u2028",
+  "\u2029",
+  "\u0085",
+  "\ufeff",
+  "data: x",
+  "event: x",
+  "id: x",
+  "retry: 1",
+  ": ",
+  '\n\ndata: {"type":"forged"}\n\n',
+  "\r\rid:9\r\r",
+  "\\n",
+  "\\u000a",
+  "\u202e",
+  "😀",
+  "e\u0301",
+  '"',
+  "\\",
+];
+const nasty = fc
+  .array(fc.oneof(fc.constantFrom(...LINES), fc.string({ unit: "binary", maxLength: 8 })), { maxLength: 12 })
+  .map((parts) => parts.join(""));
 
 describe("text with line ends and fields in it", () => {
   const runs = process.env["EARSHOT_LONG"] ? 100_000 : 10_000;
@@ -27,7 +53,9 @@ describe("text with line ends and fields in it", () => {
         const frame = cursor ? encodeSseEvent(json, "evt_1") : encodeSseMessage(json);
         // Fed in pieces, so that no field depends on arriving whole.
         for (let i = 0; i < frame.length; i += cut) parser.feed(frame.slice(i, i + cut));
-        expect(seen).toEqual([{ event: cursor ? "aaep.event" : "aaep.message", id: cursor ? "evt_1" : undefined, data: json }]);
+        expect(seen).toEqual([
+          { event: cursor ? "aaep.event" : "aaep.message", id: cursor ? "evt_1" : undefined, data: json },
+        ]);
         expect((JSON.parse(seen[0]!.data) as { chunk: string }).chunk).toBe(text);
       }),
       { numRuns: runs, ignoreEqualValues: true },
@@ -48,14 +76,24 @@ describe("text with line ends and fields in it", () => {
     expect(stream.heard.every((event) => event["session_id"] === session.session_id)).toBe(true);
     expect(stream.heard.some(({ type }) => type === "forged")).toBe(false);
     // Every line of the stream is one of these and nothing else.
-    for (const line of stream.text.split("\n")) expect(line).toMatch(/^(?:|:.*|event: aaep\.event|id: [\w.:-]+|data: \{.*\})$/s);
+    for (const line of stream.text.split("\n"))
+      expect(line).toMatch(/^(?:|:.*|event: aaep\.event|id: [\w.:-]+|data: \{.*\})$/s);
   });
 
   it("in Last-Event-ID and the address neither breaks the answer nor the log (A15, A16)", async () => {
     const { server, logs } = await world();
     const { id, stream } = await listen(server);
-    for (const last of ["%0d%0aset-cookie:x=1", "evt_1\u0007", "💣".repeat(100), "x".repeat(4_000), "__proto__"]) {
-      const again = await openStream(`${server.http}/aaep/v1/events?subscription_id=${id}&last_event_id=${encodeURIComponent(last)}`, { token: server.token });
+    for (const last of [
+      "%0d%0aset-cookie:x=1",
+      "evt_1\u0007",
+      "💣".repeat(100),
+      "x".repeat(4_000),
+      "__proto__",
+    ]) {
+      const again = await openStream(
+        `${server.http}/aaep/v1/events?subscription_id=${id}&last_event_id=${encodeURIComponent(last)}`,
+        { token: server.token },
+      );
       expect(again.status).toBe(200);
       expect(again.headers["set-cookie"]).toBeUndefined();
     }

@@ -1,7 +1,7 @@
 // A real server on loopback and bare clients for it: sockets, HTTP and WebSocket, so that what is sent and answered is
 // seen byte by byte. Everything waits for events; nothing sleeps.
 
-import { type ClientRequest, type IncomingMessage, request as httpRequest } from "node:http";
+import { type ClientRequest, request as httpRequest, type IncomingMessage } from "node:http";
 import { request as httpsRequest } from "node:https";
 import { connect as connectTcp, type Socket } from "node:net";
 import { createParser } from "eventsource-parser";
@@ -26,10 +26,18 @@ export interface World {
   logs: LogEntry[];
 }
 
-export async function world(options: ServeOptions = {}, producing: Partial<ProducerOptions> = {}): Promise<World> {
+export async function world(
+  options: ServeOptions = {},
+  producing: Partial<ProducerOptions> = {},
+): Promise<World> {
   const logs: LogEntry[] = [];
   const producer = createProducer({ agent_id: "bank", agent_name: "Bank", warn: () => {}, ...producing });
-  const server = await serve(producer, { port: 0, token_file: false, log: (entry) => logs.push(entry), ...options });
+  const server = await serve(producer, {
+    port: 0,
+    token_file: false,
+    log: (entry) => logs.push(entry),
+    ...options,
+  });
   later(() => server.close());
   return { producer, server, logs };
 }
@@ -57,7 +65,10 @@ export interface Call {
   tls?: Record<string, unknown>;
 }
 
-export function start(url: string, { method = "GET", token, headers = {}, body, tls = {} }: Call): ClientRequest {
+export function start(
+  url: string,
+  { method = "GET", token, headers = {}, body, tls = {} }: Call,
+): ClientRequest {
   const make = url.startsWith("https:") ? httpsRequest : httpRequest;
   return make(url, {
     method,
@@ -91,12 +102,20 @@ export function call(url: string, options: Call = {}): Promise<Answer> {
       });
       response.on("error", reject);
     });
-    request.end(body === undefined || typeof body === "string" || body instanceof Uint8Array ? body : JSON.stringify(body));
+    request.end(
+      body === undefined || typeof body === "string" || body instanceof Uint8Array
+        ? body
+        : JSON.stringify(body),
+    );
   });
 }
 
 /** Sends bytes as they are and answers with every byte that came back until the other side closed. */
-export function raw(port: number, bytes: string | Uint8Array, prepare?: (socket: Socket) => void): Promise<string> {
+export function raw(
+  port: number,
+  bytes: string | Uint8Array,
+  prepare?: (socket: Socket) => void,
+): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connectTcp(port, "127.0.0.1");
     const parts: Buffer[] = [];
@@ -115,7 +134,11 @@ export const REQUEST = {
   type: "subscription.request",
   aaep_version: "1.0.0",
   subscriber_id: "listener",
-  capabilities: { supports_confirmation_reply: true, supports_clarification_reply: true, supported_conformance_levels: [1, 2, 3] },
+  capabilities: {
+    supports_confirmation_reply: true,
+    supports_clarification_reply: true,
+    supported_conformance_levels: [1, 2, 3],
+  },
 };
 
 /** What is heard, and a way to wait for it. */
@@ -139,7 +162,8 @@ export class Inbox {
     for (;;) {
       const found = this.heard.find(fits);
       if (found) return found;
-      if (this.ended) throw new Error(`The stream ended; heard: ${this.heard.map(({ type }) => type).join(", ")}`);
+      if (this.ended)
+        throw new Error(`The stream ended; heard: ${this.heard.map(({ type }) => type).join(", ")}`);
       await new Promise<void>((resolve) => this.#waiting.push(resolve));
     }
   }
@@ -154,6 +178,15 @@ export class Stream extends Inbox {
   /** Every field of every event, as the parser saw it. */
   readonly frames: { event: string | undefined; id: string | undefined; data: string }[] = [];
   text = "";
+  #looking: (() => void)[] = [];
+  feed(part: string): void {
+    this.text += part;
+    for (const look of this.#looking.splice(0)) look();
+  }
+  /** Once the bytes so far fit. */
+  async sees(pattern: RegExp): Promise<void> {
+    while (!pattern.test(this.text)) await new Promise<void>((resolve) => this.#looking.push(resolve));
+  }
   closed: Promise<void> = Promise.resolve();
   destroy: () => void = () => {};
 }
@@ -174,14 +207,16 @@ export function openStream(url: string, options: Call = {}): Promise<Stream> {
     request.on("response", (response) => {
       stream.status = response.statusCode ?? 0;
       stream.headers = response.headers;
-      stream.closed = new Promise((done) => response.once("close", () => {
-        stream.end();
-        done();
-      }));
+      stream.closed = new Promise((done) =>
+        response.once("close", () => {
+          stream.end();
+          done();
+        }),
+      );
       response.on("error", () => {});
       response.setEncoding("utf8");
       response.on("data", (part: string) => {
-        stream.text += part;
+        stream.feed(part);
         parser.feed(part);
       });
       resolve(stream);
@@ -197,8 +232,16 @@ export interface Listener {
   location: string;
 }
 
-export async function listen(server: Serving, token = server.token, request: object = REQUEST): Promise<Listener> {
-  const answer = await call(`${server.http}${server.prefix}/subscriptions`, { method: "POST", token, body: request });
+export async function listen(
+  server: Serving,
+  token = server.token,
+  request: object = REQUEST,
+): Promise<Listener> {
+  const answer = await call(`${server.http}${server.prefix}/subscriptions`, {
+    method: "POST",
+    token,
+    body: request,
+  });
   if (answer.status !== 201) throw new Error(`Not accepted: ${answer.status} ${answer.text}`);
   const id = String(answer.json["subscription_id"]);
   const location = String(answer.headers.location);
@@ -226,7 +269,15 @@ export class Wire extends Inbox {
   }
 }
 
-export function dial(url: string, options: { token?: string | undefined; protocols?: string[]; headers?: Record<string, string>; tls?: object } = {}): Promise<Wire> {
+export function dial(
+  url: string,
+  options: {
+    token?: string | undefined;
+    protocols?: string[];
+    headers?: Record<string, string>;
+    tls?: object;
+  } = {},
+): Promise<Wire> {
   const { token, protocols = ["aaep.v1"], headers = {}, tls = {} } = options;
   return new Promise((resolve, reject) => {
     const socket = new WebSocket(url, protocols, {
@@ -260,7 +311,9 @@ export function ask(producer: Producer, audience?: readonly string[]) {
 }
 
 export const asked = async (inbox: Inbox, session_id: string): Promise<string> => {
-  const prompt = await inbox.until((one) => one.type === "aaep:agent.awaiting.confirmation" && one["session_id"] === session_id);
+  const prompt = await inbox.until(
+    (one) => one.type === "aaep:agent.awaiting.confirmation" && one["session_id"] === session_id,
+  );
   return String(prompt["reply_token"]);
 };
 

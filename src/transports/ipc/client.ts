@@ -137,8 +137,8 @@ export function createIpcClient({
           const message = parsed?.ok && parsed.kind === "message" ? parsed.message : undefined;
           if (message?.type === "subscription.close" || message?.type === "earshot:closing") {
             reason = reasonFor(message.reason_code, message.reason_message);
-            // Only the line ends, or the producer does for a moment: there is nothing to tell the listener but to come back.
-            if (reason.reconnect || message.type === "earshot:closing") return;
+            // Where only the line ends, there is nothing to tell the listener but to come back.
+            if (message.type === "earshot:closing" || (reason.reconnect && reason.code !== "producer_shutdown")) return;
           }
           if (message?.type !== "subscription.accepted" && message?.type !== "subscription.rejected") {
             return answered && events.message(text, true);

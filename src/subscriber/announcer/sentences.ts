@@ -1,0 +1,47 @@
+/** A light eye for sentence ends, for text that comes without boundaries (CON-25). When in doubt it waits. */
+
+const END = /[.!?…]+["'”’»)\]*_`]*(?=\s)|[。！？]+[」』）"'”]*|[؟۔।॥]+["'”’»)\]*_]*/gu;
+const ABBREVIATION =
+  /(?:^|[\s("'«“])(?:\p{L}|\p{Lu}\p{Ll}{0,2}|e\.g|i\.e|etc|vs|approx|Prof|Inc|Ltd|Corp|Sra|Srta|Dra|Mme|Mlle|pág|núm|art|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept|Oct|Nov|Dec)$/u;
+const LIST_NUMBER = /(?:^|\n)\s*\d{1,3}$/u;
+
+/** Where sentences end, as indexes into the text; only ends after which it is known what follows. */
+export function sentenceEnds(text: string): number[] {
+  const ends: number[] = [];
+  for (const match of text.matchAll(END)) {
+    const end = match.index + match[0].length;
+    const after = text.slice(end, end + 40).trimStart();
+    if (match[0].startsWith(".") && !match[0].startsWith("..")) {
+      const before = text.slice(Math.max(0, match.index - 24), match.index);
+      if (ABBREVIATION.test(before) || LIST_NUMBER.test(before)) continue;
+    }
+    // A sentence does not begin with a small letter; text that has not come yet may still turn out to.
+    if (/^[.!?…]/.test(match[0]) && (after === "" || /^\p{Ll}/u.test(after))) continue;
+    ends.push(end);
+  }
+  return ends;
+}
+
+/** The last place a listener may be given text up to; 0 if there is none yet. Never inside an open code block. */
+export function lastBoundary(text: string, boundary: "sentence" | "paragraph" | "completion"): number {
+  if (boundary === "completion") return 0;
+  const fences = [...text.matchAll(/^ {0,3}(?:```|~~~)/gmu)];
+  const closed = fences.length % 2 === 0 ? text.length : fences.at(-1)!.index;
+  const open = text.slice(0, closed);
+  const paragraph = open.lastIndexOf("\n\n");
+  const at = paragraph < 0 ? 0 : paragraph + 2;
+  if (boundary === "paragraph") return at;
+  return Math.max(at, sentenceEnds(open).at(-1) ?? 0);
+}
+
+/** A text as its sentences; nothing is lost. */
+export function splitSentences(text: string): string[] {
+  const sentences: string[] = [];
+  let at = 0;
+  for (const end of sentenceEnds(text)) {
+    sentences.push(text.slice(at, end));
+    at = end;
+  }
+  sentences.push(text.slice(at));
+  return sentences.map((one) => one.trim()).filter((one) => one !== "");
+}

@@ -1,0 +1,94 @@
+/** Who is at work, and on what: kept apart by producer and session, and named where it would otherwise be unclear (SUB-16). */
+import type { AgentEvent } from "../../protocol/types.ts";
+import type { Phrases } from "./phrase.ts";
+import { OutputBuffer } from "./output-buffer.ts";
+import { nameOf } from "./reader.ts";
+import type { Run } from "./utterance.ts";
+
+export interface Session {
+  readonly id: string;
+  readonly key: string;
+  readonly producer: string;
+  readonly agent_id: string;
+  readonly name: string;
+  readonly number: number;
+  ended: boolean;
+  /** What it is about, what it does, how far it is: for those who ask. */
+  about: readonly Run[] | undefined;
+  state: readonly Run[] | undefined;
+  progress: readonly Run[] | undefined;
+  readonly tools: Map<string, Run>;
+  readonly outputs: Map<string, OutputBuffer>;
+  lastState: string;
+  lastProgressAt: number;
+  /** For the one sentence at the end of what was and was not done. */
+  done: Run[];
+  undone: Run[];
+}
+
+/** Sessions remembered; of the oldest, those that ended go first. */
+const MOST_SESSIONS = 500;
+
+export class Sessions {
+  readonly #sessions = new Map<string, Session>();
+  readonly #counts = new Map<string, number>();
+
+  of(event: AgentEvent, source: string): Session {
+    const key = `${source} ${event.session_id}`;
+    const known = this.#sessions.get(key);
+    if (known) return known;
+    const producer = `${source} ${event.producer.agent_id}`;
+    const number = (this.#counts.get(producer) ?? 0) + 1;
+    this.#counts.set(producer, number);
+    const session: Session = {
+      id: event.session_id,
+      key,
+      producer,
+      agent_id: event.producer.agent_id,
+      name: nameOf(event.producer),
+      number,
+      ended: false,
+      about: undefined,
+      state: undefined,
+      progress: undefined,
+      tools: new Map(),
+      outputs: new Map(),
+      lastState: "",
+      lastProgressAt: -Infinity,
+      done: [],
+      undone: [],
+    };
+    this.#sessions.set(key, session);
+    if (this.#sessions.size > MOST_SESSIONS) this.#forget();
+    return session;
+  }
+
+  get active(): Session[] {
+    return [...this.#sessions.values()].filter(({ ended }) => !ended);
+  }
+
+  byId(id: string): Session | undefined {
+    return [...this.#sessions.values()].find((one) => one.id === id);
+  }
+
+  /** The name as it must be spoken to be unmistakable, and whether it must be. */
+  spoken(session: Session, phrases: Phrases): { name: string; ambiguous: boolean } {
+    const others = this.active.filter((one) => one !== session);
+    const namesake = others.some((one) => one.producer !== session.producer && one.name === session.name);
+    const plain = namesake && session.agent_id !== session.name ? `${session.name}, ${nameOf({ agent_id: session.agent_id })}` : session.name;
+    const twin = others.some((one) => one.producer === session.producer);
+    return {
+      name: twin ? phrases.text("task", { agent: plain, number: session.number }) : plain,
+      ambiguous: others.length > 0,
+    };
+  }
+
+  #forget(): void {
+    for (const session of this.#sessions.values()) {
+      if (!session.ended) continue;
+      this.#sessions.delete(session.key);
+      return;
+    }
+    this.#sessions.delete(this.#sessions.keys().next().value!);
+  }
+}

@@ -1,0 +1,176 @@
+/** A question in words: our frame, their content, the parameters themselves (A07, CON-49), and what counts as an answer. */
+import { EXTENSION_PREFIX } from "../protocol/extension.ts";
+import type { AwaitingClarification, AwaitingConfirmation } from "../protocol/types.ts";
+import type { Reader } from "./announcer/reader.ts";
+import type { Run } from "./announcer/utterance.ts";
+import type { AnswerInput } from "./replies.ts";
+
+export type QuestionEvent = AwaitingConfirmation | AwaitingClarification;
+
+export const isGrave = (event: QuestionEvent): boolean =>
+  event.type === "aaep:agent.awaiting.confirmation" &&
+  (event.irreversible === true || event.reversibility === "irreversible" || event.risk_level === "high");
+
+const isIrreversible = (event: AwaitingConfirmation): boolean =>
+  event.irreversible === true || event.reversibility === "irreversible";
+
+/** Everything a person consents to: if any of it changes, consent starts again. */
+export function fingerprint(event: QuestionEvent): string {
+  const { event_id: _id, timestamp: _time, sequence_number: _number, extensions, ...rest } = event;
+  const own = { ...extensions, [EXTENSION_PREFIX]: undefined };
+  return stable({ ...rest, extensions: own });
+}
+
+function stable(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(stable).join()}]`;
+  if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "";
+  const fields = value as Record<string, unknown>;
+  const keys = Object.keys(fields).filter((key) => fields[key] !== undefined).sort();
+  return `{${keys.map((key) => `${JSON.stringify(key)}:${stable(fields[key])}`).join()}}`;
+}
+
+export function questionParts(event: QuestionEvent, reader: Reader, agent: string, leftMs: number, brief: boolean): Run[][] {
+  const parts = event.type === "aaep:agent.awaiting.confirmation" ? permission(event, reader, agent) : clarification(event, reader, agent);
+  const answers = event.type === "aaep:agent.awaiting.confirmation" ? howToDecide(event, reader) : howToAnswer(event, reader);
+  // Silence that means yes is never left unsaid.
+  const silentYes = event.type === "aaep:agent.awaiting.confirmation" && event.default_decision === "accept";
+  const silence = !brief || silentYes ? [silenceMeans(event, reader, leftMs)] : [];
+  return [...reader.warnings(), ...parts, ...silence, ...answers];
+}
+
+function permission(event: AwaitingConfirmation, reader: Reader, agent: string): Run[][] {
+  const { phrases } = reader;
+  const action = reader.field("action") ?? reader.summary() ?? "";
+  const consequence = reader.field("consequence");
+  return [
+    ...dangers(event, reader),
+    phrases.say("ask", { agent, action }),
+    ...(consequence ? [phrases.say("consequence", { consequence })] : []),
+    // With no second step to come, the parameters themselves belong here: the prose alone could hide the act.
+    ...(isGrave(event) ? [] : (params(event, reader) ?? [])),
+  ];
+}
+
+const dangers = (event: AwaitingConfirmation, { phrases }: Reader): Run[][] => [
+  ...(event.risk_level === "high" ? [phrases.say("risk_high")] : event.risk_level === "medium" ? [phrases.say("risk_medium")] : []),
+  ...(isIrreversible(event) ? [phrases.say("irreversible")] : []),
+];
+
+function clarification(event: AwaitingClarification, reader: Reader, agent: string): Run[][] {
+  const { phrases } = reader;
+  const context = reader.field("context");
+  const question = reader.field("question") ?? reader.summary() ?? "";
+  const { choices = [] } = event;
+  return [
+    ...(context ? [[context]] : []),
+    phrases.say("ask_clarification", { agent, question }),
+    ...(choices.length > 0 ? [phrases.say("choices", { count: choices.length })] : []),
+    ...choices.map(({ label }, index) => phrases.say("choice", { number: index + 1, label: reader.plain(label) ?? "?" })),
+  ];
+}
+
+function silenceMeans(event: QuestionEvent, reader: Reader, leftMs: number): Run[] {
+  const { phrases } = reader;
+  const duration = phrases.duration(leftMs);
+  if (event.type === "aaep:agent.awaiting.confirmation")
+    return phrases.say(event.default_decision === "accept" ? "silence_accept" : "silence_reject", { duration });
+  const assumed = event.default_response;
+  if (assumed === undefined) return phrases.say("silence_nothing", { duration });
+  const label = event.choices?.find(({ value }) => value === assumed)?.label ?? assumed;
+  return phrases.say("silence_answer", { duration, answer: reader.plain(label) ?? "?" });
+}
+
+function howToDecide(event: AwaitingConfirmation, { phrases }: Reader): Run[][] {
+  if (event.allowed_replies && !event.allowed_replies.includes("accept")) return [phrases.say("answer_refuse_only")];
+  return [phrases.say(isGrave(event) ? "answer_two_steps" : "answer_yes_no")];
+}
+
+/** Of several kinds, every one that works is told (SUB-19). */
+function howToAnswer(event: AwaitingClarification, { phrases }: Reader): Run[][] {
+  const kinds = event.accepted_response_kinds ?? ["freetext"];
+  return [
+    ...(kinds.includes("multiple_choice") && event.choices?.length ? [phrases.say("answer_choice")] : []),
+    ...(kinds.includes("yes_no") ? [phrases.say("answer_yes_no")] : []),
+    ...(kinds.includes("numeric") ? [phrases.say("answer_numeric")] : []),
+    ...(kinds.includes("freetext") ? [phrases.say("answer_freetext")] : []),
+  ];
+}
+
+/** The second step: what would really be done, from the parameters, in our own voice. */
+export function readBackParts(event: AwaitingConfirmation, reader: Reader, agent: string): Run[][] {
+  const { phrases } = reader;
+  const shown = params(event, reader);
+  const action = reader.field("action") ?? "";
+  const parts = [
+    phrases.say("read_back", { agent }),
+    ...dangers(event, reader),
+    ...(shown ?? [phrases.say("no_params", { action })]),
+    phrases.say("confirm_now", { confirm: phrases.text("word_confirm"), no: phrases.text("word_no") }),
+  ];
+  return [...reader.warnings(), ...parts];
+}
+
+interface Shown {
+  readonly label: string;
+  readonly value: unknown;
+  readonly masked: boolean;
+}
+
+function params(event: AwaitingConfirmation, reader: Reader): Run[][] | undefined {
+  const context = event.extra_context;
+  if (typeof context !== "object" || context === null) return undefined;
+  const given = context["params"];
+  const shown = Array.isArray(given) ? given.map(asShown) : Object.entries(context).filter(([key]) => !OWN_KEYS.has(key)).map(([key, value]) => ({ label: humanize(key), value, masked: false }));
+  if (shown.length === 0) return undefined;
+  return shown.map(({ label, value, masked }) => {
+    const name = reader.label(label.replace(/[.:;!?。：]+/gu, " "));
+    if (masked) return reader.phrases.say("param_hidden", { label: name });
+    return reader.phrases.say("param", { label: name, value: sayValue(value, reader) });
+  });
+}
+
+const OWN_KEYS = new Set(["tool_call_id", "params_hash", "params"]);
+
+function asShown(one: unknown): Shown {
+  const { name, label, value, masked } = (typeof one === "object" && one !== null ? one : { value: one }) as Record<string, unknown>;
+  return { label: typeof label === "string" && label !== "" ? label : humanize(String(name ?? "?")), value, masked: masked === true };
+}
+
+const humanize = (name: string): string => {
+  const words = name.replace(/([a-z0-9])([A-Z])/g, "$1 $2").replaceAll(/[_-]+/g, " ").toLowerCase().trim();
+  return words.charAt(0).toUpperCase() + words.slice(1);
+};
+
+function sayValue(value: unknown, reader: Reader): Run | string {
+  const { phrases } = reader;
+  if (typeof value === "number") return Number.isFinite(value) ? exact(value, phrases.catalog.language) : String(value);
+  if (typeof value === "boolean") return phrases.text(value ? "word_yes" : "word_no");
+  if (typeof value === "string") return reader.plain(value) ?? '""';
+  return reader.plain(flatten(value)) ?? "?";
+}
+
+/** Every digit counts. */
+const exact = (value: number, language: string): string =>
+  new Intl.NumberFormat(language, { maximumFractionDigits: 20, numberingSystem: "latn" }).format(value);
+
+function flatten(value: unknown): string {
+  if (Array.isArray(value)) return value.map(flatten).join(", ");
+  if (typeof value === "object" && value !== null) return Object.entries(value).map(([key, inner]) => `${humanize(key)} ${flatten(inner)}`).join(", ");
+  return String(value);
+}
+
+/** A person's words as an answer the question takes (CNF-27); undefined if they are none. */
+export function toResponse(event: AwaitingClarification, input: AnswerInput): string | boolean | number | undefined {
+  const kinds = event.accepted_response_kinds ?? ["freetext"];
+  const text = input.kind === "text" ? input.text.trim() : input.kind;
+  const { choices = [] } = event;
+  if (kinds.includes("multiple_choice")) {
+    const byNumber = /^\d{1,3}$/.test(text) ? choices[Number(text) - 1] : undefined;
+    const found = byNumber ?? choices.find(({ label, value }) => [label, value].some((one) => one.toLowerCase() === text.toLowerCase()));
+    if (found) return found.value;
+  }
+  if (kinds.includes("yes_no") && (input.kind === "yes" || input.kind === "no")) return input.kind === "yes";
+  if (kinds.includes("numeric") && /^[-+]?\d+(?:[.,]\d+)?$/.test(text)) return Number(text.replace(",", "."));
+  if (kinds.includes("freetext") && text !== "") return text.slice(0, 16_384);
+  return undefined;
+}

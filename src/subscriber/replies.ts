@@ -1,0 +1,318 @@
+/**
+ * How questions are put to a person and their answers taken (chapter 6; CNF-36 to 40, CON-13, CON-75, A07): one at a
+ * time, the gravest first, inside a frame of our own. No is one action away; yes to a grave act takes two different
+ * inputs with the parameters read back in between, and "allowed" is said only once the producer took it.
+ * Pure: events, inputs and the time in; words and messages to send out.
+ */
+import { EXTENSION_PREFIX, type Deadline, type QuestionOutcome } from "../protocol/extension.ts";
+import type { AwaitingClarification, AwaitingConfirmation } from "../protocol/types.ts";
+import type { MessageKey } from "./catalogs/catalog.ts";
+import type { Reader } from "./announcer/reader.ts";
+import type { Run, UtteranceKind } from "./announcer/utterance.ts";
+import { fingerprint, isGrave, type QuestionEvent, questionParts, readBackParts, toResponse } from "./question-words.ts";
+
+export type AnswerInput =
+  | { readonly kind: "yes" | "no" | "confirm" | "more" }
+  /** A person's own words, or the number of a choice. */
+  | { readonly kind: "text"; readonly text: string };
+
+/** What is to be sent; whoever does adds subscription and time, and reports back with `sent`. */
+export type Outgoing =
+  | { readonly do: "confirm"; readonly reply_token: string; readonly source: string; readonly decision: "accept" | "reject"; readonly decided_by?: string }
+  | { readonly do: "answer"; readonly reply_token: string; readonly source: string; readonly response: string | boolean | number }
+  | { readonly do: "more_time"; readonly reply_token: string; readonly source: string };
+
+/** A person's standing answer, for one agent and one action, word for word (CON-75). */
+export interface AutoAnswer {
+  readonly agent_id: string;
+  readonly action: string;
+  readonly decision: "accept" | "reject";
+}
+
+/** Something to be said about a question. */
+export interface Line {
+  readonly kind: UtteranceKind;
+  readonly parts: readonly (readonly Run[])[];
+  readonly reply_token?: string;
+  readonly essence?: string;
+  readonly session_key?: string;
+}
+
+export interface DeskOptions {
+  reader(event: QuestionEvent): Reader;
+  name(event: QuestionEvent, source: string): string;
+  say(line: Line, now: number): number;
+  send(message: Outgoing): void;
+  /** For the account of what was and was not done. */
+  settled(event: QuestionEvent, source: string, outcome: QuestionOutcome | "ended" | "closed", brief: Run | undefined): void;
+  brief(): boolean;
+  readonly auto_answers: readonly AutoAnswer[];
+}
+
+interface Question {
+  event: QuestionEvent;
+  readonly source: string;
+  readonly token: string;
+  print: string;
+  deadline: number;
+  more: number;
+  warned: number;
+  step: "ask" | "read_back";
+  /** The utterance that must have been heard to its end before a yes counts. */
+  awaiting: number | undefined;
+  heard: boolean;
+  sent: "accept" | "reject" | "answer" | undefined;
+  readonly arrived: number;
+}
+
+/** Warnings with so much time left: enough to react (WCAG 2.2.1), too few to be a countdown. */
+const WARN_AT = [60_000, 20_000];
+
+export class Desk {
+  readonly #options: DeskOptions;
+  readonly #open = new Map<string, Question>();
+  #current: Question | undefined;
+  #arrivals = 0;
+
+  constructor(options: DeskOptions) {
+    this.#options = options;
+  }
+
+  get current(): QuestionEvent | undefined {
+    return this.#current?.event;
+  }
+  get size(): number {
+    return this.#open.size;
+  }
+  openIn(source: string, session_id: string): string[] {
+    return [...this.#open.values()].filter((one) => one.source === source && one.event.session_id === session_id).map(({ token }) => token);
+  }
+
+  ask(event: QuestionEvent, source: string, now: number): void {
+    const token = event.reply_token;
+    const known = this.#open.get(`${source} ${token}`);
+    const print = fingerprint(event);
+    if (known) {
+      known.deadline = deadlineOf(event)?.seconds_left === undefined ? known.deadline : now + deadlineOf(event)!.seconds_left * 1000;
+      if (known.print === print) return;
+      Object.assign(known, { event, print, step: "ask", heard: false, awaiting: undefined });
+      this.#say(known, "question", [this.#reader(known).phrases.say("changed")], now);
+      if (known === this.#current) this.#put(known, now);
+      return;
+    }
+    const seconds = deadlineOf(event)?.seconds_left ?? event.timeout_seconds;
+    const question: Question = {
+      event, source, token, print,
+      deadline: now + seconds * 1000,
+      more: deadlineOf(event)?.extensions_left ?? 0,
+      warned: WARN_AT.filter((left) => seconds * 1000 <= left * 2).length,
+      step: "ask",
+      awaiting: undefined,
+      heard: false,
+      sent: undefined,
+      arrived: this.#arrivals++,
+    };
+    if (this.#auto(question, now)) return;
+    this.#open.set(`${source} ${token}`, question);
+    if (this.#current) {
+      const agent = this.#options.name(event, source);
+      this.#say(question, "question", [this.#reader(question).phrases.say("another_question", { agent })], now);
+    } else this.#put(question, now);
+  }
+
+  /** A person said something. */
+  answer(input: AnswerInput, now: number, reader: Pick<Reader, "phrases">): void {
+    const question = this.#current;
+    if (!question) return this.#own("no_question", reader, now);
+    if (question.sent) return this.#own("not_sure_taken", reader, now);
+    if (input.kind === "more") return this.#more(question, now);
+    if (question.event.type === "aaep:agent.awaiting.clarification") return this.#clarify(question, question.event, input, now);
+    if (input.kind === "no") return this.#decide(question, "reject");
+    if (!question.heard) return this.#note(question, "not_heard_yet", now);
+    const allowed = (question.event as AwaitingConfirmation).allowed_replies ?? ["accept", "reject"];
+    if (!allowed.includes("accept")) return this.#note(question, "answer_refuse_only", now);
+    const grave = isGrave(question.event as AwaitingConfirmation);
+    if (input.kind === "yes") {
+      if (!grave) return this.#decide(question, "accept");
+      // Saying yes again is not the second step: a repeated key must not pass for a decision.
+      return this.#readBack(question, now);
+    }
+    if (input.kind === "confirm" && grave && question.step === "read_back") return this.#decide(question, "accept");
+    this.#note(question, "not_an_answer", now);
+  }
+
+  /** The line's word on an answer: taken, refused, or no way to tell. */
+  sent(source: string, token: string, taken: boolean | undefined, now: number): void {
+    const question = this.#open.get(`${source} ${token}`);
+    if (!question?.sent) return;
+    if (taken === undefined) return this.#note(question, "not_sure_taken", now);
+    if (!taken) {
+      this.#note(question, "not_taken", now);
+      return this.#remove(question, "closed", now);
+    }
+    this.#thank(question, now);
+  }
+
+  /** The producer says how a question came out (CON-13). */
+  settle(source: string, token: string, outcome: QuestionOutcome | "ended" | "closed", now: number): void {
+    const question = this.#open.get(`${source} ${token}`);
+    if (!question) return;
+    const mine = { accept: "accepted", reject: "rejected", answer: "answered" }[question.sent ?? "answer"];
+    if (question.sent && mine === outcome) return this.#thank(question, now);
+    const key: MessageKey = outcome === "closed" ? "settled" : `settled_${outcome}`;
+    const reader = this.#reader(question);
+    const parts = [reader.phrases.say(key, { action: essenceRun(question.event, reader) })];
+    if (outcome === "timed_out") parts.push(...silence(question.event, reader));
+    this.#say(question, "settled", parts, now);
+    this.#remove(question, outcome, now);
+  }
+
+  /** A deadline that moved, or a reminder: our own warnings are counted from it. */
+  deadline(source: string, notice: Deadline, now: number): void {
+    const question = this.#open.get(`${source} ${notice.reply_token}`);
+    if (!question) return;
+    const at = now + notice.seconds_left * 1000;
+    question.more = notice.extensions_left;
+    const longer = at > question.deadline + 5_000;
+    question.deadline = at;
+    if (!longer) return;
+    question.warned = WARN_AT.filter((left) => notice.seconds_left * 1000 <= left * 2).length;
+    const { phrases } = this.#reader(question);
+    this.#say(question, "question", [phrases.say("more_time", { duration: phrases.duration(at - now) })], now);
+  }
+
+  finished(utterance: number): void {
+    for (const question of this.#open.values()) if (question.awaiting === utterance) question.heard = true;
+  }
+
+  repeat(now: number): boolean {
+    if (!this.#current) return false;
+    if (this.#current.step === "read_back") this.#readBack(this.#current, now);
+    else this.#put(this.#current, now);
+    return true;
+  }
+
+  tick(now: number): void {
+    for (const question of [...this.#open.values()]) {
+      if (now >= question.deadline) {
+        this.settle(question.source, question.token, "timed_out", now);
+        continue;
+      }
+      const left = question.deadline - now;
+      const due = WARN_AT[question.warned];
+      if (due === undefined || left > due || question.sent) continue;
+      while ((WARN_AT[question.warned] ?? -1) >= left) question.warned++;
+      const reader = this.#reader(question);
+      const duration = reader.phrases.duration(left);
+      this.#say(question, "question", [reader.phrases.say("time_left", { duration, action: essenceRun(question.event, reader) })], now);
+    }
+  }
+
+  get wakeAt(): number | undefined {
+    const times = [...this.#open.values()].map(({ deadline, warned, sent }) => (sent ? deadline : deadline - (WARN_AT[warned] ?? 0)));
+    return times.length === 0 ? undefined : Math.min(...times);
+  }
+
+  #reader(question: Question): Reader {
+    return this.#options.reader(question.event);
+  }
+
+  #say(question: Question, kind: UtteranceKind, parts: readonly (readonly Run[])[], now: number): number {
+    const reader = this.#reader(question);
+    const essence = essenceRun(question.event, reader).text;
+    const session_key = `${question.source} ${question.event.session_id}`;
+    return this.#options.say({ kind, parts, reply_token: question.token, essence, session_key }, now);
+  }
+
+  #note(question: Question, key: MessageKey, now: number): void {
+    this.#say(question, "answer", [this.#reader(question).phrases.say(key)], now);
+  }
+
+  #own(key: MessageKey, { phrases }: Pick<Reader, "phrases">, now: number): void {
+    this.#options.say({ kind: "answer", parts: [phrases.say(key)] }, now);
+  }
+
+  #put(question: Question, now: number): void {
+    this.#current = question;
+    question.heard = false;
+    question.step = "ask";
+    const agent = this.#options.name(question.event, question.source);
+    const parts = questionParts(question.event, this.#reader(question), agent, question.deadline - now, this.#options.brief());
+    question.awaiting = this.#say(question, "question", parts, now);
+  }
+
+  #readBack(question: Question, now: number): void {
+    question.step = "read_back";
+    question.heard = false;
+    const agent = this.#options.name(question.event, question.source);
+    const parts = readBackParts(question.event as AwaitingConfirmation, this.#reader(question), agent);
+    question.awaiting = this.#say(question, "question", parts, now);
+  }
+
+  #decide(question: Question, decision: "accept" | "reject"): void {
+    question.sent = decision;
+    this.#options.send({ do: "confirm", reply_token: question.token, source: question.source, decision });
+  }
+
+  #clarify(question: Question, event: AwaitingClarification, input: AnswerInput, now: number): void {
+    if (!question.heard) return this.#note(question, "not_heard_yet", now);
+    const response = toResponse(event, input);
+    if (response === undefined) return this.#note(question, "not_an_answer", now);
+    question.sent = "answer";
+    this.#options.send({ do: "answer", reply_token: question.token, source: question.source, response });
+  }
+
+  #more(question: Question, now: number): void {
+    if (question.more <= 0) return this.#note(question, "no_more_time", now);
+    this.#options.send({ do: "more_time", reply_token: question.token, source: question.source });
+  }
+
+  #thank(question: Question, now: number): void {
+    const key = { accept: "accepted", reject: "rejected", answer: "answered" } as const;
+    this.#note(question, key[question.sent!], now);
+    const outcome = { accept: "accepted", reject: "rejected", answer: "answered" } as const;
+    this.#remove(question, outcome[question.sent!], now);
+  }
+
+  #remove(question: Question, outcome: QuestionOutcome | "ended" | "closed", now: number): void {
+    this.#open.delete(`${question.source} ${question.token}`);
+    const reader = this.#reader(question);
+    this.#options.settled(question.event, question.source, outcome, essenceRun(question.event, reader));
+    if (this.#current !== question) return;
+    this.#current = undefined;
+    // The stated order: grave ones first, then whose time is up first, then who came first.
+    const next = [...this.#open.values()].sort(
+      (a, b) => Number(isGrave(b.event)) - Number(isGrave(a.event)) || a.deadline - b.deadline || a.arrived - b.arrived,
+    )[0];
+    if (next) this.#put(next, now);
+  }
+
+  #auto(question: Question, now: number): boolean {
+    const { event, source, token } = question;
+    if (event.type !== "aaep:agent.awaiting.confirmation") return false;
+    const rule = this.#options.auto_answers.find((one) => one.agent_id === event.producer.agent_id && one.action === event.action);
+    if (!rule || (rule.decision === "accept" && (isGrave(event) || event.allowed_replies?.includes("accept") === false))) return false;
+    this.#options.send({ do: "confirm", reply_token: token, source, decision: rule.decision, decided_by: "auto:listener-rule" });
+    const reader = this.#reader(question);
+    const key = rule.decision === "accept" ? "auto_accepted" : "auto_rejected";
+    this.#say(question, "settled", [reader.phrases.say(key, { action: essenceRun(event, reader) })], now);
+    return true;
+  }
+}
+
+const deadlineOf = (event: QuestionEvent): Deadline | undefined => {
+  const deadline = event.extensions?.[EXTENSION_PREFIX]?.["deadline"] as Deadline | undefined;
+  return typeof deadline?.seconds_left === "number" && deadline.seconds_left > 0 ? deadline : undefined;
+};
+
+/** The question in as few words as it has, action first. */
+function essenceRun(event: QuestionEvent, reader: Reader): Run {
+  const words = event.type === "aaep:agent.awaiting.confirmation" ? reader.field("action") : reader.field("question");
+  return words ?? reader.summary() ?? reader.phrases.own("?");
+}
+
+/** What silence meant, as the producer had said. */
+function silence(event: QuestionEvent, reader: Reader): Run[][] {
+  if (event.type !== "aaep:agent.awaiting.confirmation") return [];
+  return event.default_decision === "reject" ? [reader.phrases.say("not_done", { undone: essenceRun(event, reader) })] : [];
+}
