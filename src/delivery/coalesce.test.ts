@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { createWriter } from "../../test/support/legal-session.ts";
 import { termsOf } from "../../test/support/terms.ts";
 import type { AgentEvent } from "../protocol/types.ts";
-import { coalesce } from "./coalesce.ts";
+import { eventOf, groupsOf } from "./coalesce.ts";
 import { Cutter, MOST_CHUNK_BYTES } from "./cut.ts";
 import { shapeOf } from "./shape.ts";
 import { SessionTrack } from "./track.ts";
@@ -12,7 +12,7 @@ function merged(events: AgentEvent[], boundaries: ("none" | "sentence")[] = ["no
   const track = new SessionTrack("sess_a1");
   const cutter = new Cutter(shapeOf(termsOf({ coalesce_boundaries: boundaries })));
   const pieces = events.flatMap((event, index) => cutter.cut(track.mark({ seq: index + 1, event })));
-  return coalesce(pieces).map(({ event }) => event as unknown as Record<string, unknown>);
+  return groupsOf(pieces).map((parts) => eventOf(parts) as unknown as Record<string, unknown>);
 }
 
 describe("merging (DEL-07, DEL-09)", () => {

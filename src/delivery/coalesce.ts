@@ -78,15 +78,18 @@ export class Grouping {
   }
 }
 
-const voiceOf = ({ event }: Piece): string => {
-  const { language, content_type, localization_hints } = event as OutputStreaming;
-  return `${language ?? localization_hints?.primary_language} ${content_type}`;
-};
-const sameVoice = (a: Piece, b: Piece): boolean => a.event === b.event || voiceOf(a) === voiceOf(b);
+const languageOf = ({ language, localization_hints }: OutputStreaming) =>
+  language ?? localization_hints?.primary_language;
 
-/** The events a run of pieces becomes, each without its id. */
-export function coalesce(pieces: readonly Piece[]): { event: AgentEvent; parts: readonly Piece[] }[] {
-  if (pieces.length === 1) return [{ event: eventOf(pieces), parts: pieces }];
+function sameVoice({ event: a }: Piece, { event: b }: Piece): boolean {
+  if (a === b) return true;
+  const [one, other] = [a as OutputStreaming, b as OutputStreaming];
+  return one.content_type === other.content_type && languageOf(one) === languageOf(other);
+}
+
+/** The parts of each event that a run of pieces becomes. */
+export function groupsOf(pieces: readonly Piece[]): readonly (readonly Piece[])[] {
+  if (pieces.length === 1) return [pieces];
   const groups = new Set<Group>();
   const grouping = new Grouping((group) => groups.add(group));
   for (const piece of pieces) {
@@ -96,7 +99,7 @@ export function coalesce(pieces: readonly Piece[]): { event: AgentEvent; parts: 
     groups.delete(group);
     groups.add(group);
   }
-  return [...groups].map(({ parts }) => ({ event: eventOf(parts), parts }));
+  return [...groups].map(({ parts }) => parts);
 }
 
 /** The one event that parts of a group become, without its id. */

@@ -85,7 +85,8 @@ export class Cutter {
     const event = dress(entry, this.#shape, marked.variants);
     if (!event) return pieces;
     const critical = isCritical(event);
-    const kind = critical ? "single" : (MERGED[event.type] ?? "single");
+    // What must reach everyone must reach them whole: how a question ended is not to be merged away.
+    const kind = critical || entry.insist ? "single" : (MERGED[event.type] ?? "single");
     // What stands in for a question is another event than the question: a listener that gains the right to answer
     // must not take the question for a repeat.
     const whole = event.type === entry.event.type;
@@ -210,40 +211,29 @@ export class Cutter {
   }
 }
 
-function splitNoise(text: string): string[] {
-  const parts: string[] = [];
-  const points = [...text];
-  // A code point has at most four bytes.
-  for (let i = 0; i < points.length; i += MOST_CHUNK_BYTES / 4)
-    parts.push(points.slice(i, i + MOST_CHUNK_BYTES / 4).join(""));
-  return parts;
-}
-
 const graphemes = new Intl.Segmenter("und", { granularity: "grapheme" });
 
 /** Text in parts that fit one event each, cut between grapheme clusters. */
 function splitText(text: string): string[] {
-  if (utf8Length(text) <= MOST_CHUNK_BYTES) return [text];
   const parts: string[] = [];
-  let part = "";
-  let bytes = 0;
-  for (const { segment } of graphemes.segment(text)) {
-    const size = utf8Length(segment);
-    if (size > MOST_CHUNK_BYTES) {
-      // No script has a cluster like this: cut between code points, because size is a limit and taste is not.
-      parts.push(...(part === "" ? [] : [part]), ...splitNoise(segment));
-      part = parts.pop()!;
-      bytes = utf8Length(part);
-      continue;
+  let start = 0;
+  while (start < text.length) {
+    let end = start;
+    // Whole code points while they fit.
+    for (let bytes = 0; end < text.length; ) {
+      const point = text.codePointAt(end)!;
+      bytes += point < 0x80 ? 1 : point < 0x800 ? 2 : point < 0x10000 ? 3 : 4;
+      if (bytes > MOST_CHUNK_BYTES) break;
+      end += point < 0x10000 ? 1 : 2;
     }
-    if (bytes + size > MOST_CHUNK_BYTES && part !== "") {
-      parts.push(part);
-      part = "";
-      bytes = 0;
+    if (end < text.length) {
+      // Asking for one cluster is quick; walking over all of them is not.
+      const cluster = graphemes.segment(text.slice(start, end + 64)).containing(end - start);
+      // A cluster that fills a whole event is no script's: size is a limit and taste is not.
+      if (cluster && cluster.index > 0) end = start + cluster.index;
     }
-    part += segment;
-    bytes += size;
+    parts.push(text.slice(start, end));
+    start = end;
   }
-  parts.push(part);
-  return parts;
+  return parts.length > 0 ? parts : [text];
 }

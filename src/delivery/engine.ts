@@ -179,7 +179,7 @@ export class Engine {
         member.idle = false;
         this.#drain.drain(member, now);
       }
-      if (lane.end - lane.start > 2 * MOST_HELD) this.#forget(group);
+      if (lane.end - lane.start > group.held) this.#forget(group);
     }
   }
 
@@ -188,7 +188,7 @@ export class Engine {
     let group = this.#groups.get(key);
     if (!group) {
       const lane = new Lane(member.view, shape, this.#options.log, this.window, this.window.next);
-      group = { key, lane, members: new Set(), idle: [] };
+      group = { key, lane, members: new Set(), idle: [], held: 256 };
       this.#groups.set(key, group);
     }
     group.members.add(member);
@@ -209,7 +209,8 @@ export class Engine {
     this.#leave(member);
   }
 
-  #forget({ lane, members }: Group): void {
+  #forget(group: Group): void {
+    const { lane, members } = group;
     let needed = lane.end;
     for (const member of members) {
       const place = member.run ? member.run.from : member.place;
@@ -217,6 +218,8 @@ export class Engine {
       else if (member.lost === 0) member.lost = Math.max(1, lane.piece(place)?.seq ?? 0);
     }
     lane.forget(needed);
+    // Looked at again when it has doubled, so that the cost of looking stays small.
+    group.held = 2 * Math.max(128, lane.end - lane.start);
   }
 
   /** Puts a subscription right after a delivered event, or tells it that this place is not known (any more). */

@@ -8,6 +8,8 @@ export interface LogEntry {
   readonly event: AgentEvent;
   /** Where a filter or the load would drop it, a copy goes out as critical instead (CON-13, CON-48, CON-74). */
   readonly insist?: boolean;
+  /** Fields that are not text and still differ by language, by lower-cased tag: they replace the event's own (CON-49). */
+  readonly localized?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
   /** On a session's first entry: who may hear it; absent means everyone who is connected. Never on the wire. */
   readonly audience?: readonly string[];
 }

@@ -4,8 +4,9 @@
  * share nothing (SEC-15).
  */
 
+import type { AgentEvent } from "../protocol/types.ts";
 import { countWords } from "./budget.ts";
-import { coalesce, eventOf, Grouping } from "./coalesce.ts";
+import { eventOf, Grouping, groupsOf } from "./coalesce.ts";
 import { comparePlaces, encodeEventId, encodeRunId, type Place } from "./cursor.ts";
 import { Cutter, type Piece } from "./cut.ts";
 import type { LogIdentity } from "./entry.ts";
@@ -61,12 +62,41 @@ export function deliveryOf(
     : { event_id, json, critical, words, cursor };
 }
 
+/** What all chunks cut from one log entry share, as text: written once for every shape and every sentence. */
+const envelopes = new WeakMap<AgentEvent, string>();
+const OWN = ["event_id", "timestamp", "chunk", "position", "complete", "coalesce_hint"];
+
+function envelopeOf(event: AgentEvent): string {
+  let envelope = envelopes.get(event);
+  if (envelope === undefined) {
+    const shared: Record<string, unknown> = { ...(event as unknown as Record<string, unknown>) };
+    for (const name of OWN) shared[name] = undefined;
+    envelope = JSON.stringify(shared).slice(0, -1);
+    envelopes.set(event, envelope);
+  }
+  return envelope;
+}
+
+/** As `deliveryOf`, for text, which is most of what is sent. */
+function textDelivery(parts: readonly Piece[], event_id: string): Delivery {
+  const first = parts[0]!;
+  const { event, text } = parts.at(-1)!;
+  const { timestamp, complete, hint } = text!;
+  const chunk = parts.length === 1 ? text!.text : parts.map((part) => part.text!.text).join("");
+  const json =
+    `${envelopeOf(event)},"event_id":"${event_id}","timestamp":${JSON.stringify(timestamp)},` +
+    `"chunk":${JSON.stringify(chunk)},"position":${first.text!.position},"complete":${complete},"coalesce_hint":"${hint}"}`;
+  return { event_id, json, critical: first.critical, words: countWords(chunk), cursor: true };
+}
+
 const MOST_RUNS = 512;
 const LONGEST_RUN = 65_536;
 const NONE: readonly number[] = Object.freeze([]);
 
-/** How many sent pieces a lane remembers for those who come back. */
-const REMEMBERED = 4096;
+/** How many sent pieces a lane remembers for those who come back; further back it reads the log again. */
+const REMEMBERED = 64;
+/** How many encoded pieces are kept: those that several listeners take one after the other. */
+const RECENT = 32;
 
 export class Lane {
   readonly view: View;
@@ -75,7 +105,7 @@ export class Lane {
   readonly #window: LogWindow;
   readonly #cutters = new Map<SessionTrack, Cutter>();
   #pieces: Piece[] = [];
-  #singles: (Run | undefined)[] = [];
+  readonly #singles = new Array<Run | undefined>(RECENT).fill(undefined);
   /** Groups a single merged run would have up to each piece: the size of a backlog by subtraction. */
   #groups: number[] = [];
   #grouping = new Grouping();
@@ -139,9 +169,13 @@ export class Lane {
 
   /** One piece, unmerged: what a listener without a limit takes. */
   single(index: number): Run {
-    const at = index - this.#base;
-    this.#singles[at] ??= this.#encode(index, index + 1);
-    return this.#singles[at]!;
+    const slot = index & (RECENT - 1);
+    let run = this.#singles[slot];
+    if (run?.from !== index) {
+      run = this.#encode(index, index + 1);
+      this.#singles[slot] = run;
+    }
+    return run;
   }
 
   /** Everything from here that may be merged, up to what must stand alone (CON-76). */
@@ -212,9 +246,8 @@ export class Lane {
   /** Forgets pieces nobody attached still needs, beyond a margin for those who come back. */
   forget(before: number): void {
     const count = before - REMEMBERED - this.#base;
-    if (count < REMEMBERED) return;
+    if (count <= 0) return;
     this.#pieces.splice(0, count);
-    this.#singles.splice(0, count);
     this.#groups.splice(0, count);
     this.#base += count;
     this.#criticals = this.#criticals.filter((at) => at >= this.#base);
@@ -260,7 +293,6 @@ export class Lane {
     this.#groups = [];
     this.#criticals = [];
     this.#grouping = new Grouping();
-    this.#singles = [...new Array<undefined>(older.length), ...this.#singles];
     for (const piece of [...older, ...newer]) this.#add(piece);
   }
 
@@ -272,13 +304,14 @@ export class Lane {
     const last = pieces.at(-1)!;
     const after: Place = { seq: last.seq, sub: last.sub + 1 };
     const alone = pieces.length === 1 && last.whole;
-    const merged = coalesce(pieces);
-    const deliveries = merged.map(({ event, parts }, index) => {
+    const groups = groupsOf(pieces);
+    const deliveries = groups.map((parts, index) => {
       const id = alone
         ? encodeEventId(this.#log, last.seq)
         : encodeRunId(this.#log, pieces[0]!, after, index, this.shape.tag);
-      return deliveryOf(event as unknown as Record<string, unknown>, id, parts[0]!.critical);
+      if (parts[0]!.text) return textDelivery(parts, id);
+      return deliveryOf(eventOf(parts) as unknown as Record<string, unknown>, id, parts[0]!.critical);
     });
-    return { from, to, deliveries, parts: merged.map(({ parts }) => parts) };
+    return { from, to, deliveries, parts: groups };
   }
 }

@@ -74,7 +74,7 @@ export function shapeOf(terms: Terms, registry: ExtensionRegistry = {}): Shape {
     tag: seal(key, 0).slice(0, TAG_LENGTH),
     verbosity,
     languages: terms.languages,
-    passes: compileFilters(terms.filters),
+    passes: remembering(compileFilters(terms.filters)),
     low,
     boundary,
     level: BOUNDARIES.indexOf(boundary),
@@ -88,6 +88,19 @@ export function shapeOf(terms: Terms, registry: ExtensionRegistry = {}): Shape {
   if (shapes.size >= MOST_SHAPES) shapes.delete(shapes.keys().next().value!);
   shapes.set(key, shape);
   return shape;
+}
+
+/** Types are few, tokens many: each type is matched once. Types come from peers too, so the memory is bounded. */
+function remembering(passes: (type: string) => boolean): (type: string) => boolean {
+  const known = new Map<string, boolean>();
+  return (type) => {
+    let verdict = known.get(type);
+    if (verdict === undefined) {
+      verdict = passes(type);
+      if (known.size < 256) known.set(type, verdict);
+    }
+    return verdict;
+  };
 }
 
 /** The other languages an event's text comes in, found once per event. */
@@ -127,8 +140,14 @@ export function dress(
   ) {
     return withoutToken(dressWords(event, shape, variants), event);
   }
-  const dressed = dressWords(event, shape, variants);
+  const dressed = localize(dressWords(event, shape, variants), entry);
   return insisted ? { ...dressed, urgency: "critical" } : dressed;
+}
+
+/** Labels and choices speak the language the words were chosen in, or stay as they are. */
+function localize(event: AgentEvent, { localized }: LogEntry): AgentEvent {
+  const fields = localized?.[event.localization_hints?.primary_language?.toLowerCase() ?? ""];
+  return fields ? ({ ...event, ...fields } as AgentEvent) : event;
 }
 
 /** The words of streamed text are cut elsewhere; what else it carries is dressed like any event. */

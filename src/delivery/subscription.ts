@@ -17,6 +17,8 @@ export interface Group {
   readonly members: Set<Subscription>;
   /** Those who are up to date and may send at once. */
   idle: Subscription[];
+  /** How many pieces the lane may hold before somebody looks which are still needed. */
+  held: number;
 }
 
 export class Subscription {

@@ -10,7 +10,7 @@ import { EarshotError } from "../protocol/errors.ts";
 import type { AgentEvent, OutputStreaming } from "../protocol/types.ts";
 import type { LogStore } from "./store.ts";
 
-export type EntryOptions = Pick<LogEntry, "insist" | "audience">;
+export type EntryOptions = Pick<LogEntry, "insist" | "audience" | "localized">;
 
 export interface Log {
   /** Settles when the store has it; by then it has been handed to `acknowledged`. */
@@ -48,10 +48,15 @@ export function createLog({ store, acknowledged, next = 1 }: LogOptions): Log {
   let seq = next;
   let broken: unknown;
 
-  const enter = (event: Record<string, unknown>, { audience }: OpenSession, insist = false): LogEntry => ({
+  const enter = (
+    event: Record<string, unknown>,
+    { audience }: OpenSession,
+    { insist, localized }: EntryOptions = {},
+  ): LogEntry => ({
     seq,
     event: { ...event, event_id: encodeEventId(store.identity, seq++) } as unknown as AgentEvent,
     ...(insist ? { insist } : {}),
+    ...(localized ? { localized } : {}),
     ...(audience ? { audience } : {}),
   });
 
@@ -87,7 +92,8 @@ export function createLog({ store, acknowledged, next = 1 }: LogOptions): Log {
       yield enter({ ...event, timestamp, chunk: rest, position, complete }, session);
   }
 
-  function* ingest(event: Record<string, unknown>, { insist, audience }: EntryOptions): Iterable<LogEntry> {
+  function* ingest(event: Record<string, unknown>, options: EntryOptions): Iterable<LogEntry> {
+    const { insist, audience } = options;
     const session_id = event["session_id"] as string;
     const terminal = isTerminal(event["type"] as string);
     let session = open.get(session_id);
@@ -101,7 +107,7 @@ export function createLog({ store, acknowledged, next = 1 }: LogOptions): Log {
     }
     if (terminal) open.delete(session_id);
     if (event["type"] === "aaep:agent.output.streaming") yield* stream(event, session);
-    else yield enter(event, session, insist);
+    else yield enter(event, session, options);
   }
 
   return {

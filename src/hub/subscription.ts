@@ -45,8 +45,8 @@ export class HubSubscription {
   cancelTimer: (() => void) | undefined;
   missed: Missed[] = [];
   #attachment: Attachment | undefined;
-  /** The terms the last event was sent under. */
-  #under: Terms | undefined;
+  /** Every set of terms that something may have been delivered under: while there is one, a cursor is exact. */
+  #under: readonly Terms[] = [];
 
   constructor(given: {
     id: string;
@@ -102,8 +102,8 @@ export class HubSubscription {
     this.peer = peer;
     this.phase = "open";
     this.live = true;
-    const previous = this.#under;
-    this.#under = this.terms;
+    const previous = this.#under.length === 1 ? this.#under[0] : undefined;
+    this.#governed(this.terms);
     const sink = {
       send: (delivery: Delivery) => {
         if (delivery.token !== undefined) asked(delivery.token);
@@ -125,8 +125,13 @@ export class HubSubscription {
   renegotiate(terms: Terms): void {
     this.terms = terms;
     if (!this.#attachment) return;
-    this.#under = terms;
+    this.#governed(terms);
     this.#attachment.renegotiate(terms);
+  }
+
+  /** The last event a listener got may be from before a change: then the overlap is its to drop, and nothing is lost. */
+  #governed(terms: Terms): void {
+    if (!this.#under.includes(terms)) this.#under = [...this.#under.slice(-1), terms];
   }
 
   detach(): void {

@@ -164,18 +164,25 @@ async function route(site: HttpSite, inquiry: Inquiry): Promise<HttpAnswer> {
   return answer;
 }
 
+/** As whom somebody was recognised before `authorize` said what they may do: it is asked anew about them, not about its answer. */
+const recognised = new WeakMap<Principal, Principal>();
+
 async function principalOf(
   site: HttpSite,
   inquiry: Inquiry,
   path: string,
 ): Promise<Principal | "denied" | undefined> {
   const credentials = credentialsOf(inquiry);
-  const known =
-    (await site.authenticate(credentials)) ??
-    (inquiry.method === "GET" && path === "/events" ? await site.ticket(credentials) : undefined);
+  let known = await site.authenticate(credentials);
+  if (!known && inquiry.method === "GET" && path === "/events") {
+    const holder = await site.ticket(credentials);
+    known = holder && (recognised.get(holder) ?? holder);
+  }
   if (!known || !site.authorize) return known;
   try {
-    return (await site.authorize(known)) ?? "denied";
+    const principal = await site.authorize(known);
+    if (principal) recognised.set(principal, known);
+    return principal ?? "denied";
   } catch (error) {
     site.log("error", "authorize_failed", { message: "`authorize` threw, so nobody was let in.", error });
     return "denied";

@@ -37,7 +37,7 @@ const hashOf = (id: string): string => createHash("sha256").update(id).digest("h
 
 /**
  * An agent_id is any text; a file's name is not. What had to be changed or cut carries a hash of the whole, so that
- * two agents never share a name, and letter case counts where file systems and pipes ignore it.
+ * two agents never share a name.
  */
 export function safeName(agent_id: string, most = MOST_NAME): string {
   if (agent_id.split(/[\\/]/).includes("..")) {
@@ -50,7 +50,7 @@ export function safeName(agent_id: string, most = MOST_NAME): string {
   // A leading dot hides a file, and is how unfinished sockets are named here; a leading dash is an option to many tools.
   const clean = kept.replace(/^[.-]+/, (marks) => "_".repeat(marks.length));
   if (clean === agent_id && clean.length <= most && clean !== "") return clean;
-  return `${clean.slice(0, Math.max(1, most - DIGITS - 1))}-${hashOf(agent_id)}`;
+  return `${(clean || "agent").slice(0, Math.max(1, most - DIGITS - 1))}-${hashOf(agent_id)}`;
 }
 
 /** The directory sockets and manifests are in; undefined on Windows, where pipes have none. */

@@ -94,7 +94,8 @@ export function keepDoor(
       return line && watched(line, principal);
     },
     handle(message, principal, line) {
-      const isReply = message.type === "confirmation.reply" || message.type === "clarification.reply";
+      // Asking for more time names a token too, so it is counted like an answer.
+      const isReply = "reply_token" in message;
       const may = !isExpired(principal, now()) && (!isReply || rate.allows(principal.id));
       if (!may) return message.type === "subscription.renegotiate" ? { answer: EXPIRED } : { taken: false };
       const handled = door.handle(message, principal, line && (inner.get(line) ?? line));

@@ -2,7 +2,7 @@
 import { createServer as createHttpServer, type Server } from "node:http";
 import { createSecureServer as createHttp2Server, type Http2SecureServer } from "node:http2";
 import { createServer as createHttpsServer } from "node:https";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, isIP, type Socket } from "node:net";
 import type { TlsOptions } from "node:tls";
 import type { Producer } from "../producer/producer.ts";
 import { EarshotError } from "../protocol/errors.ts";
@@ -42,6 +42,9 @@ export async function serve(producer: Producer, options: ServeOptions = {}): Pro
     hosts: [...(options.hosts ?? []), ...(local || isWildcard(host) ? [] : [asHost(host)])],
   });
   const server = createServer(options, { ...LIMITS, ...options.limits }, site);
+  const perAddress =
+    options.limits?.connections_per_address ?? (local ? undefined : LIMITS.connections_per_address);
+  if (perAddress !== undefined) limitPerAddress(server, perAddress);
   const websockets = site.attachWebSocket(server);
   await websockets.announced;
   await listen(server, port, host);
@@ -163,6 +166,27 @@ function createServer({ tls, http2 }: ServeOptions, limits: ServeLimits, { node 
   ) as Server;
   server.maxConnections = limits.connections;
   return server;
+}
+
+/** One machine cannot take all the room there is (F22). Neighbours in one IPv6 network count as one. */
+function limitPerAddress(server: Server, most: number): void {
+  const open = new Map<string, number>();
+  server.on("connection", (socket: Socket) => {
+    const { remoteAddress = "" } = socket;
+    const address =
+      isIP(remoteAddress) === 6 ? remoteAddress.split(":").slice(0, 4).join(":") : remoteAddress;
+    const count = (open.get(address) ?? 0) + 1;
+    if (count > most) {
+      socket.destroy();
+      return;
+    }
+    open.set(address, count);
+    socket.once("close", () => {
+      const left = open.get(address)! - 1;
+      if (left > 0) open.set(address, left);
+      else open.delete(address);
+    });
+  });
 }
 
 /** One connection may hold a page's streams and replies, and reset only so many of them (rapid reset). */

@@ -53,6 +53,8 @@ export interface SiteOptions {
 
 export interface ServeLimits extends NodeHttpLimits, ReplyRateOptions {
   readonly connections: number;
+  /** From one address. On loopback, where a proxy may stand for everybody, only if you say so. */
+  readonly connections_per_address: number;
   readonly header_bytes: number;
   readonly headers_ms: number;
   readonly request_ms: number;
@@ -64,6 +66,7 @@ export const LIMITS: ServeLimits = {
   queue_bytes: 1_048_576,
   blocked_ms: 30_000,
   connections: 10_000,
+  connections_per_address: 1_000,
   header_bytes: 16_384,
   headers_ms: 10_000,
   request_ms: 30_000,

@@ -37,7 +37,7 @@ export function serveStdio(producer: Producer, options: StdioOptions = {}): Serv
   const { input = process.stdin, output = process.stdout, principal = LOCAL_USER } = options;
   const { queue_bytes, blocked_ms } = { ...LIMITS, ...options.limits };
   const own = output === process.stdout ? keepClean() : undefined;
-  const write = own?.write ?? ((bytes: Uint8Array) => output.write(bytes));
+  const write = own ?? ((bytes: Uint8Array) => output.write(bytes));
   const log = createLogger(options.log);
   const door = keepDoor(doorOf(producer.hub), {
     metrics: createMetrics(),
@@ -57,7 +57,6 @@ export function serveStdio(producer: Producer, options: StdioOptions = {}): Serv
     input.off("data", hear).off("end", gone).off("close", gone);
     // Left flowing, stdin would keep the process from ending.
     input.pause();
-    own?.restore();
     settle();
   };
   const writer = new Writer(
@@ -97,17 +96,17 @@ export function serveStdio(producer: Producer, options: StdioOptions = {}): Serv
   };
 }
 
-/** RPC-04: anything but the protocol would break the line it lands in. console.log and libraries write through this one function. */
-function keepClean(): { write: (bytes: Uint8Array) => boolean; restore: () => void } {
+let real: typeof process.stdout.write | undefined;
+
+/**
+ * RPC-04: anything but the protocol would break the line it lands in. console.log and libraries write through this one
+ * function. It stays so to the end of the process: whoever reads there reads JSON-RPC, also after the last subscription.
+ */
+function keepClean(): (bytes: Uint8Array) => boolean {
   const { stdout, stderr } = process;
-  const real = stdout.write;
-  const to = stderr.write.bind(stderr) as typeof stdout.write;
-  stdout.write = to;
-  return {
-    write: (bytes) => real.call(stdout, bytes as never),
-    restore() {
-      // Somebody may have put their own in its place meanwhile.
-      if (stdout.write === to) stdout.write = real;
-    },
-  };
+  if (!real) {
+    real = stdout.write;
+    stdout.write = stderr.write.bind(stderr) as typeof stdout.write;
+  }
+  return (bytes) => real!.call(stdout, bytes as never);
 }

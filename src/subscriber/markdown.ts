@@ -7,7 +7,12 @@ import type { MessageKey } from "./catalogs/catalog.ts";
 /** Text as it is, or a named piece of structure; `text` fills the sentence's place of that name. */
 export type Segment =
   | string
-  | { readonly key: MessageKey; readonly text?: readonly Segment[]; readonly count?: number; readonly slots?: Readonly<Record<string, string | number>> };
+  | {
+      readonly key: MessageKey;
+      readonly text?: readonly Segment[];
+      readonly count?: number;
+      readonly slots?: Readonly<Record<string, string | number>>;
+    };
 
 export interface Spoken {
   /** One per heading, paragraph, list item and so on, in order. */
@@ -17,12 +22,43 @@ export interface Spoken {
 }
 
 const NAMES: Readonly<Record<string, string>> = {
-  ts: "TypeScript", typescript: "TypeScript", tsx: "TypeScript", js: "JavaScript", javascript: "JavaScript", jsx: "JavaScript",
-  py: "Python", python: "Python", sh: "shell", bash: "shell", zsh: "shell", console: "shell", json: "JSON", yaml: "YAML", yml: "YAML",
-  html: "HTML", css: "CSS", sql: "SQL", rs: "Rust", rust: "Rust", go: "Go", java: "Java", c: "C", cpp: "C plus plus", "c++": "C plus plus",
-  cs: "C sharp", csharp: "C sharp", rb: "Ruby", ruby: "Ruby", php: "PHP", kt: "Kotlin", swift: "Swift", md: "Markdown", diff: "diff",
+  ts: "TypeScript",
+  typescript: "TypeScript",
+  tsx: "TypeScript",
+  js: "JavaScript",
+  javascript: "JavaScript",
+  jsx: "JavaScript",
+  py: "Python",
+  python: "Python",
+  sh: "shell",
+  bash: "shell",
+  zsh: "shell",
+  console: "shell",
+  json: "JSON",
+  yaml: "YAML",
+  yml: "YAML",
+  html: "HTML",
+  css: "CSS",
+  sql: "SQL",
+  rs: "Rust",
+  rust: "Rust",
+  go: "Go",
+  java: "Java",
+  c: "C",
+  cpp: "C plus plus",
+  "c++": "C plus plus",
+  cs: "C sharp",
+  csharp: "C sharp",
+  rb: "Ruby",
+  ruby: "Ruby",
+  php: "PHP",
+  kt: "Kotlin",
+  swift: "Swift",
+  md: "Markdown",
+  diff: "diff",
 };
-const HTML_TAG = /<\/?(?:a|abbr|b|big|br|blockquote|center|code|div|em|font|h[1-6]|hr|i|img|ins|kbd|li|mark|ol|p|pre|q|s|small|span|strike|strong|sub|sup|table|tbody|td|th|thead|tr|tt|u|ul)(?:\s[^<>]{0,400})?\/?>/giu;
+const HTML_TAG =
+  /<\/?(?:a|abbr|b|big|br|blockquote|center|code|div|em|font|h[1-6]|hr|i|img|ins|kbd|li|mark|ol|p|pre|q|s|small|span|strike|strong|sub|sup|table|tbody|td|th|thead|tr|tt|u|ul)(?:\s[^<>]{0,400})?\/?>/giu;
 const INLINE =
   /\\([\\`*_{}[\]()#+\-.!|>~])|!\[([^\]\n]{0,400})\]\(([^()\s]{0,2000})(?:\s+"[^"\n]{0,400}")?\)|\[([^\]\n]{1,400})\]\(([^()\s]{0,2000})(?:\s+"[^"\n]{0,400}")?\)|<(https?:\/\/[^<>\s]{1,2000})>|(https?:\/\/[^\s<>()]{1,2000})|`{1,2}([^`\n]{1,2000}?)`{1,2}|\[\^[\w-]{1,20}\]/gu;
 
@@ -109,7 +145,12 @@ function list(lines: readonly string[], from: number, blocks: Segment[][], detai
 }
 
 function table(lines: readonly string[], from: number, blocks: Segment[][], details: string[]): number {
-  const cells = (line: string) => line.trim().replace(/^\||\|$/gu, "").split("|").map((cell) => cell.trim());
+  const cells = (line: string) =>
+    line
+      .trim()
+      .replace(/^\||\|$/gu, "")
+      .split("|")
+      .map((cell) => cell.trim());
   const header = cells(lines[from]!);
   const rows: string[][] = [];
   let at = from + 2;
@@ -143,7 +184,8 @@ function inline(source: string, details: string[]): Segment[] {
       if (/^https?:\/\//iu.test(target!)) details.push(target!);
     } else if (angled ?? bare) {
       const address = (angled ?? bare)!;
-      const [, host = address, tail = ""] = /^https?:\/\/(?:www\.)?([^/?#]+).*?([.,;:!?]*)$/iu.exec(address) ?? [];
+      const [, host = address, tail = ""] =
+        /^https?:\/\/(?:www\.)?([^/?#]+).*?([.,;:!?]*)$/iu.exec(address) ?? [];
       segments.push({ key: "link", text: [host] }, ...(tail ? [tail] : []));
       details.push(tail ? address.slice(0, -tail.length) : address);
     } else if (code !== undefined) segments.push(code);

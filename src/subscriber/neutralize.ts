@@ -19,12 +19,19 @@ const TERMINAL_SEQUENCE = /(?:\u001b\[|\u009b)[0-?]*[ -/]*[@-~]|\u001b[ -/]*[0-Z
 const TERMINAL_STRING = /\u001b[\]PX^_\\]/gu;
 const CONTROL = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/gu;
 const BIDI_FORCE = /[\u202a-\u202e]/gu;
-const FILLER = /[\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b\u2060-\u2064\u206a-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb]/gu;
+const FILLER =
+  /\u034f|\u17b4|\u17b5|[\u180b-\u180d]|[\u00ad\u115f\u1160\u180e\u200b\u2060-\u2064\u206a-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb]/gu;
 /** Tag characters spell the flags of regions; anywhere else they are a hidden message. */
 const TAGS = /(\u{1f3f4}[\u{e0020}-\u{e007e}]{1,16}\u{e007f})|[\u{e0000}-\u{e0fff}]/gu;
 /** Joiners belong between letters of scripts that join, and between emoji. */
-const JOINER =
-  /(?<=[\p{Script=Arabic}\p{Script=Devanagari}\p{Script=Bengali}\p{Script=Gurmukhi}\p{Script=Gujarati}\p{Script=Oriya}\p{Script=Tamil}\p{Script=Telugu}\p{Script=Kannada}\p{Script=Malayalam}\p{Script=Sinhala}\p{Script=Khmer}\p{Script=Syriac}\p{Script=Mongolian}\p{Extended_Pictographic}\p{Emoji_Modifier}\p{M}\ufe0f])[\u200c\u200d](?=[\p{L}\p{M}\p{Extended_Pictographic}])|[\u200c\u200d]/gu;
+const JOINER = /\u200c|\u200d/gu;
+const JOINING =
+  "Arabic Devanagari Bengali Gurmukhi Gujarati Oriya Tamil Telugu Kannada Malayalam Sinhala Khmer Syriac Mongolian";
+const joining = JOINING.split(" ").map((script) => `\\p{Script=${script}}`);
+const JOINER_HONEST = new RegExp(
+  `(?<=[${joining.join("")}\\p{Extended_Pictographic}\\p{Emoji_Modifier}\\p{M}])[\\u200c\\u200d](?=[\\p{L}\\p{M}\\p{Extended_Pictographic}])`,
+  "uy",
+);
 const LONE_SURROGATE = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
 
 const WORD = /[\p{L}\p{M}]+/gu;
@@ -61,8 +68,6 @@ export function neutralize(given: string, language?: string): Neutral {
     mixed: imitates(text, language),
   };
 }
-
-const JOINER_HONEST = new RegExp(JOINER.source.slice(0, JOINER.source.lastIndexOf("|")), "uy");
 
 /** An isolate left open would reorder what follows, our own frame included; one closed twice would break out of it. */
 function balance(text: string): string {

@@ -25,13 +25,27 @@ function stable(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(stable).join()}]`;
   if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "";
   const fields = value as Record<string, unknown>;
-  const keys = Object.keys(fields).filter((key) => fields[key] !== undefined).sort();
+  const keys = Object.keys(fields)
+    .filter((key) => fields[key] !== undefined)
+    .sort();
   return `{${keys.map((key) => `${JSON.stringify(key)}:${stable(fields[key])}`).join()}}`;
 }
 
-export function questionParts(event: QuestionEvent, reader: Reader, agent: string, leftMs: number, brief: boolean): Run[][] {
-  const parts = event.type === "aaep:agent.awaiting.confirmation" ? permission(event, reader, agent) : clarification(event, reader, agent);
-  const answers = event.type === "aaep:agent.awaiting.confirmation" ? howToDecide(event, reader) : howToAnswer(event, reader);
+export function questionParts(
+  event: QuestionEvent,
+  reader: Reader,
+  agent: string,
+  leftMs: number,
+  brief: boolean,
+): Run[][] {
+  const parts =
+    event.type === "aaep:agent.awaiting.confirmation"
+      ? permission(event, reader, agent)
+      : clarification(event, reader, agent);
+  const answers =
+    event.type === "aaep:agent.awaiting.confirmation"
+      ? howToDecide(event, reader)
+      : howToAnswer(event, reader);
   // Silence that means yes is never left unsaid.
   const silentYes = event.type === "aaep:agent.awaiting.confirmation" && event.default_decision === "accept";
   const silence = !brief || silentYes ? [silenceMeans(event, reader, leftMs)] : [];
@@ -52,7 +66,11 @@ function permission(event: AwaitingConfirmation, reader: Reader, agent: string):
 }
 
 const dangers = (event: AwaitingConfirmation, { phrases }: Reader): Run[][] => [
-  ...(event.risk_level === "high" ? [phrases.say("risk_high")] : event.risk_level === "medium" ? [phrases.say("risk_medium")] : []),
+  ...(event.risk_level === "high"
+    ? [phrases.say("risk_high")]
+    : event.risk_level === "medium"
+      ? [phrases.say("risk_medium")]
+      : []),
   ...(isIrreversible(event) ? [phrases.say("irreversible")] : []),
 ];
 
@@ -65,7 +83,9 @@ function clarification(event: AwaitingClarification, reader: Reader, agent: stri
     ...(context ? [[context]] : []),
     phrases.say("ask_clarification", { agent, question }),
     ...(choices.length > 0 ? [phrases.say("choices", { count: choices.length })] : []),
-    ...choices.map(({ label }, index) => phrases.say("choice", { number: index + 1, label: reader.plain(label) ?? "?" })),
+    ...choices.map(({ label }, index) =>
+      phrases.say("choice", { number: index + 1, label: reader.plain(label) ?? "?" }),
+    ),
   ];
 }
 
@@ -73,7 +93,9 @@ function silenceMeans(event: QuestionEvent, reader: Reader, leftMs: number): Run
   const { phrases } = reader;
   const duration = phrases.duration(leftMs);
   if (event.type === "aaep:agent.awaiting.confirmation")
-    return phrases.say(event.default_decision === "accept" ? "silence_accept" : "silence_reject", { duration });
+    return phrases.say(event.default_decision === "accept" ? "silence_accept" : "silence_reject", {
+      duration,
+    });
   const assumed = event.default_response;
   if (assumed === undefined) return phrases.say("silence_nothing", { duration });
   const label = event.choices?.find(({ value }) => value === assumed)?.label ?? assumed;
@@ -81,7 +103,8 @@ function silenceMeans(event: QuestionEvent, reader: Reader, leftMs: number): Run
 }
 
 function howToDecide(event: AwaitingConfirmation, { phrases }: Reader): Run[][] {
-  if (event.allowed_replies && !event.allowed_replies.includes("accept")) return [phrases.say("answer_refuse_only")];
+  if (event.allowed_replies && !event.allowed_replies.includes("accept"))
+    return [phrases.say("answer_refuse_only")];
   return [phrases.say(isGrave(event) ? "answer_two_steps" : "answer_yes_no")];
 }
 
@@ -120,7 +143,11 @@ function params(event: AwaitingConfirmation, reader: Reader): Run[][] | undefine
   const context = event.extra_context;
   if (typeof context !== "object" || context === null) return undefined;
   const given = context["params"];
-  const shown = Array.isArray(given) ? given.map(asShown) : Object.entries(context).filter(([key]) => !OWN_KEYS.has(key)).map(([key, value]) => ({ label: humanize(key), value, masked: false }));
+  const shown = Array.isArray(given)
+    ? given.map(asShown)
+    : Object.entries(context)
+        .filter(([key]) => !OWN_KEYS.has(key))
+        .map(([key, value]) => ({ label: humanize(key), value, masked: false }));
   if (shown.length === 0) return undefined;
   return shown.map(({ label, value, masked }) => {
     const name = reader.label(label.replace(/[.:;!?。：]+/gu, " "));
@@ -132,18 +159,29 @@ function params(event: AwaitingConfirmation, reader: Reader): Run[][] | undefine
 const OWN_KEYS = new Set(["tool_call_id", "params_hash", "params"]);
 
 function asShown(one: unknown): Shown {
-  const { name, label, value, masked } = (typeof one === "object" && one !== null ? one : { value: one }) as Record<string, unknown>;
-  return { label: typeof label === "string" && label !== "" ? label : humanize(String(name ?? "?")), value, masked: masked === true };
+  const { name, label, value, masked } = (
+    typeof one === "object" && one !== null ? one : { value: one }
+  ) as Record<string, unknown>;
+  return {
+    label: typeof label === "string" && label !== "" ? label : humanize(String(name ?? "?")),
+    value,
+    masked: masked === true,
+  };
 }
 
 const humanize = (name: string): string => {
-  const words = name.replace(/([a-z0-9])([A-Z])/g, "$1 $2").replaceAll(/[_-]+/g, " ").toLowerCase().trim();
+  const words = name
+    .replace(/([a-z0-9])([A-Z])/g, "$1 $2")
+    .replaceAll(/[_-]+/g, " ")
+    .toLowerCase()
+    .trim();
   return words.charAt(0).toUpperCase() + words.slice(1);
 };
 
 function sayValue(value: unknown, reader: Reader): Run | string {
   const { phrases } = reader;
-  if (typeof value === "number") return Number.isFinite(value) ? exact(value, phrases.catalog.language) : String(value);
+  if (typeof value === "number")
+    return Number.isFinite(value) ? exact(value, phrases.catalog.language) : String(value);
   if (typeof value === "boolean") return phrases.text(value ? "word_yes" : "word_no");
   if (typeof value === "string") return reader.plain(value) ?? '""';
   return reader.plain(flatten(value)) ?? "?";
@@ -155,18 +193,28 @@ const exact = (value: number, language: string): string =>
 
 function flatten(value: unknown): string {
   if (Array.isArray(value)) return value.map(flatten).join(", ");
-  if (typeof value === "object" && value !== null) return Object.entries(value).map(([key, inner]) => `${humanize(key)} ${flatten(inner)}`).join(", ");
+  if (typeof value === "object" && value !== null)
+    return Object.entries(value)
+      .map(([key, inner]) => `${humanize(key)} ${flatten(inner)}`)
+      .join(", ");
   return String(value);
 }
 
 /** A person's words as an answer the question takes (CNF-27); undefined if they are none. */
-export function toResponse(event: AwaitingClarification, input: AnswerInput): string | boolean | number | undefined {
+export function toResponse(
+  event: AwaitingClarification,
+  input: AnswerInput,
+): string | boolean | number | undefined {
   const kinds = event.accepted_response_kinds ?? ["freetext"];
   const text = input.kind === "text" ? input.text.trim() : input.kind;
   const { choices = [] } = event;
   if (kinds.includes("multiple_choice")) {
     const byNumber = /^\d{1,3}$/.test(text) ? choices[Number(text) - 1] : undefined;
-    const found = byNumber ?? choices.find(({ label, value }) => [label, value].some((one) => one.toLowerCase() === text.toLowerCase()));
+    const found =
+      byNumber ??
+      choices.find(({ label, value }) =>
+        [label, value].some((one) => one.toLowerCase() === text.toLowerCase()),
+      );
     if (found) return found.value;
   }
   if (kinds.includes("yes_no") && (input.kind === "yes" || input.kind === "no")) return input.kind === "yes";

@@ -4,12 +4,19 @@
  * inputs with the parameters read back in between, and "allowed" is said only once the producer took it.
  * Pure: events, inputs and the time in; words and messages to send out.
  */
-import { EXTENSION_PREFIX, type Deadline, type QuestionOutcome } from "../protocol/extension.ts";
+import { type Deadline, EXTENSION_PREFIX, type QuestionOutcome } from "../protocol/extension.ts";
 import type { AwaitingClarification, AwaitingConfirmation } from "../protocol/types.ts";
-import type { MessageKey } from "./catalogs/catalog.ts";
 import type { Reader } from "./announcer/reader.ts";
 import type { Run, UtteranceKind } from "./announcer/utterance.ts";
-import { fingerprint, isGrave, type QuestionEvent, questionParts, readBackParts, toResponse } from "./question-words.ts";
+import type { MessageKey } from "./catalogs/catalog.ts";
+import {
+  fingerprint,
+  isGrave,
+  type QuestionEvent,
+  questionParts,
+  readBackParts,
+  toResponse,
+} from "./question-words.ts";
 
 export type AnswerInput =
   | { readonly kind: "yes" | "no" | "confirm" | "more" }
@@ -18,8 +25,19 @@ export type AnswerInput =
 
 /** What is to be sent; whoever does adds subscription and time, and reports back with `sent`. */
 export type Outgoing =
-  | { readonly do: "confirm"; readonly reply_token: string; readonly source: string; readonly decision: "accept" | "reject"; readonly decided_by?: string }
-  | { readonly do: "answer"; readonly reply_token: string; readonly source: string; readonly response: string | boolean | number }
+  | {
+      readonly do: "confirm";
+      readonly reply_token: string;
+      readonly source: string;
+      readonly decision: "accept" | "reject";
+      readonly decided_by?: string;
+    }
+  | {
+      readonly do: "answer";
+      readonly reply_token: string;
+      readonly source: string;
+      readonly response: string | boolean | number;
+    }
   | { readonly do: "more_time"; readonly reply_token: string; readonly source: string };
 
 /** A person's standing answer, for one agent and one action, word for word (CON-75). */
@@ -35,7 +53,7 @@ export interface Line {
   readonly parts: readonly (readonly Run[])[];
   readonly reply_token?: string;
   readonly essence?: string;
-  readonly session_key?: string;
+  readonly session_id?: string;
 }
 
 export interface DeskOptions {
@@ -44,7 +62,12 @@ export interface DeskOptions {
   say(line: Line, now: number): number;
   send(message: Outgoing): void;
   /** For the account of what was and was not done. */
-  settled(event: QuestionEvent, source: string, outcome: QuestionOutcome | "ended" | "closed", brief: Run | undefined): void;
+  settled(
+    event: QuestionEvent,
+    source: string,
+    outcome: QuestionOutcome | "ended" | "closed",
+    brief: Run | undefined,
+  ): void;
   brief(): boolean;
   readonly auto_answers: readonly AutoAnswer[];
 }
@@ -68,6 +91,8 @@ interface Question {
 /** Warnings with so much time left: enough to react (WCAG 2.2.1), too few to be a countdown. */
 const WARN_AT = [60_000, 20_000];
 
+const ANSWER_GRACE_MS = 10_000;
+
 export class Desk {
   readonly #options: DeskOptions;
   readonly #open = new Map<string, Question>();
@@ -85,7 +110,9 @@ export class Desk {
     return this.#open.size;
   }
   openIn(source: string, session_id: string): string[] {
-    return [...this.#open.values()].filter((one) => one.source === source && one.event.session_id === session_id).map(({ token }) => token);
+    return [...this.#open.values()]
+      .filter((one) => one.source === source && one.event.session_id === session_id)
+      .map(({ token }) => token);
   }
 
   ask(event: QuestionEvent, source: string, now: number): void {
@@ -93,7 +120,10 @@ export class Desk {
     const known = this.#open.get(`${source} ${token}`);
     const print = fingerprint(event);
     if (known) {
-      known.deadline = deadlineOf(event)?.seconds_left === undefined ? known.deadline : now + deadlineOf(event)!.seconds_left * 1000;
+      known.deadline =
+        deadlineOf(event)?.seconds_left === undefined
+          ? known.deadline
+          : now + deadlineOf(event)!.seconds_left * 1000;
       if (known.print === print) return;
       Object.assign(known, { event, print, step: "ask", heard: false, awaiting: undefined });
       this.#say(known, "question", [this.#reader(known).phrases.say("changed")], now);
@@ -102,7 +132,10 @@ export class Desk {
     }
     const seconds = deadlineOf(event)?.seconds_left ?? event.timeout_seconds;
     const question: Question = {
-      event, source, token, print,
+      event,
+      source,
+      token,
+      print,
       deadline: now + seconds * 1000,
       more: deadlineOf(event)?.extensions_left ?? 0,
       warned: WARN_AT.filter((left) => seconds * 1000 <= left * 2).length,
@@ -116,7 +149,12 @@ export class Desk {
     this.#open.set(`${source} ${token}`, question);
     if (this.#current) {
       const agent = this.#options.name(event, source);
-      this.#say(question, "question", [this.#reader(question).phrases.say("another_question", { agent })], now);
+      this.#say(
+        question,
+        "question",
+        [this.#reader(question).phrases.say("another_question", { agent })],
+        now,
+      );
     } else this.#put(question, now);
   }
 
@@ -126,7 +164,8 @@ export class Desk {
     if (!question) return this.#own("no_question", reader, now);
     if (question.sent) return this.#own("not_sure_taken", reader, now);
     if (input.kind === "more") return this.#more(question, now);
-    if (question.event.type === "aaep:agent.awaiting.clarification") return this.#clarify(question, question.event, input, now);
+    if (question.event.type === "aaep:agent.awaiting.clarification")
+      return this.#clarify(question, question.event, input, now);
     if (input.kind === "no") return this.#decide(question, "reject");
     if (!question.heard) return this.#note(question, "not_heard_yet", now);
     const allowed = (question.event as AwaitingConfirmation).allowed_replies ?? ["accept", "reject"];
@@ -137,7 +176,8 @@ export class Desk {
       // Saying yes again is not the second step: a repeated key must not pass for a decision.
       return this.#readBack(question, now);
     }
-    if (input.kind === "confirm" && grave && question.step === "read_back") return this.#decide(question, "accept");
+    if (input.kind === "confirm" && grave && question.step === "read_back")
+      return this.#decide(question, "accept");
     this.#note(question, "not_an_answer", now);
   }
 
@@ -162,7 +202,6 @@ export class Desk {
     const key: MessageKey = outcome === "closed" ? "settled" : `settled_${outcome}`;
     const reader = this.#reader(question);
     const parts = [reader.phrases.say(key, { action: essenceRun(question.event, reader) })];
-    if (outcome === "timed_out") parts.push(...silence(question.event, reader));
     this.#say(question, "settled", parts, now);
     this.#remove(question, outcome, now);
   }
@@ -178,7 +217,12 @@ export class Desk {
     if (!longer) return;
     question.warned = WARN_AT.filter((left) => notice.seconds_left * 1000 <= left * 2).length;
     const { phrases } = this.#reader(question);
-    this.#say(question, "question", [phrases.say("more_time", { duration: phrases.duration(at - now) })], now);
+    this.#say(
+      question,
+      "question",
+      [phrases.say("more_time", { duration: phrases.duration(at - now) })],
+      now,
+    );
   }
 
   finished(utterance: number): void {
@@ -194,7 +238,8 @@ export class Desk {
 
   tick(now: number): void {
     for (const question of [...this.#open.values()]) {
-      if (now >= question.deadline) {
+      // An answer on its way may have made it: then it is the producer's word that counts.
+      if (now >= question.deadline + (question.sent ? ANSWER_GRACE_MS : 0)) {
         this.settle(question.source, question.token, "timed_out", now);
         continue;
       }
@@ -204,12 +249,19 @@ export class Desk {
       while ((WARN_AT[question.warned] ?? -1) >= left) question.warned++;
       const reader = this.#reader(question);
       const duration = reader.phrases.duration(left);
-      this.#say(question, "question", [reader.phrases.say("time_left", { duration, action: essenceRun(question.event, reader) })], now);
+      this.#say(
+        question,
+        "question",
+        [reader.phrases.say("time_left", { duration, action: essenceRun(question.event, reader) })],
+        now,
+      );
     }
   }
 
   get wakeAt(): number | undefined {
-    const times = [...this.#open.values()].map(({ deadline, warned, sent }) => (sent ? deadline : deadline - (WARN_AT[warned] ?? 0)));
+    const times = [...this.#open.values()].map(({ deadline, warned, sent }) =>
+      sent ? deadline + ANSWER_GRACE_MS : deadline - (WARN_AT[warned] ?? 0),
+    );
     return times.length === 0 ? undefined : Math.min(...times);
   }
 
@@ -220,8 +272,8 @@ export class Desk {
   #say(question: Question, kind: UtteranceKind, parts: readonly (readonly Run[])[], now: number): number {
     const reader = this.#reader(question);
     const essence = essenceRun(question.event, reader).text;
-    const session_key = `${question.source} ${question.event.session_id}`;
-    return this.#options.say({ kind, parts, reply_token: question.token, essence, session_key }, now);
+    const session_id = `${question.source} ${question.event.session_id}`;
+    return this.#options.say({ kind, parts, reply_token: question.token, essence, session_id }, now);
   }
 
   #note(question: Question, key: MessageKey, now: number): void {
@@ -237,7 +289,13 @@ export class Desk {
     question.heard = false;
     question.step = "ask";
     const agent = this.#options.name(question.event, question.source);
-    const parts = questionParts(question.event, this.#reader(question), agent, question.deadline - now, this.#options.brief());
+    const parts = questionParts(
+      question.event,
+      this.#reader(question),
+      agent,
+      question.deadline - now,
+      this.#options.brief(),
+    );
     question.awaiting = this.#say(question, "question", parts, now);
   }
 
@@ -282,7 +340,10 @@ export class Desk {
     this.#current = undefined;
     // The stated order: grave ones first, then whose time is up first, then who came first.
     const next = [...this.#open.values()].sort(
-      (a, b) => Number(isGrave(b.event)) - Number(isGrave(a.event)) || a.deadline - b.deadline || a.arrived - b.arrived,
+      (a, b) =>
+        Number(isGrave(b.event)) - Number(isGrave(a.event)) ||
+        a.deadline - b.deadline ||
+        a.arrived - b.arrived,
     )[0];
     if (next) this.#put(next, now);
   }
@@ -290,9 +351,21 @@ export class Desk {
   #auto(question: Question, now: number): boolean {
     const { event, source, token } = question;
     if (event.type !== "aaep:agent.awaiting.confirmation") return false;
-    const rule = this.#options.auto_answers.find((one) => one.agent_id === event.producer.agent_id && one.action === event.action);
-    if (!rule || (rule.decision === "accept" && (isGrave(event) || event.allowed_replies?.includes("accept") === false))) return false;
-    this.#options.send({ do: "confirm", reply_token: token, source, decision: rule.decision, decided_by: "auto:listener-rule" });
+    const rule = this.#options.auto_answers.find(
+      (one) => one.agent_id === event.producer.agent_id && one.action === event.action,
+    );
+    if (
+      !rule ||
+      (rule.decision === "accept" && (isGrave(event) || event.allowed_replies?.includes("accept") === false))
+    )
+      return false;
+    this.#options.send({
+      do: "confirm",
+      reply_token: token,
+      source,
+      decision: rule.decision,
+      decided_by: "auto:listener-rule",
+    });
     const reader = this.#reader(question);
     const key = rule.decision === "accept" ? "auto_accepted" : "auto_rejected";
     this.#say(question, "settled", [reader.phrases.say(key, { action: essenceRun(event, reader) })], now);
@@ -307,12 +380,7 @@ const deadlineOf = (event: QuestionEvent): Deadline | undefined => {
 
 /** The question in as few words as it has, action first. */
 function essenceRun(event: QuestionEvent, reader: Reader): Run {
-  const words = event.type === "aaep:agent.awaiting.confirmation" ? reader.field("action") : reader.field("question");
+  const words =
+    event.type === "aaep:agent.awaiting.confirmation" ? reader.field("action") : reader.field("question");
   return words ?? reader.summary() ?? reader.phrases.own("?");
-}
-
-/** What silence meant, as the producer had said. */
-function silence(event: QuestionEvent, reader: Reader): Run[][] {
-  if (event.type !== "aaep:agent.awaiting.confirmation") return [];
-  return event.default_decision === "reject" ? [reader.phrases.say("not_done", { undone: essenceRun(event, reader) })] : [];
 }

@@ -40,7 +40,8 @@ export class Memory {
     const key = `${event.session_id} ${event.output_id ?? ""}`;
     const known = this.#outputs.get(key);
     // Where outputs have no ids, the next one begins when the last is complete.
-    const heard = known && !(known.complete && event.output_id === undefined) ? known : { next: 0, complete: false };
+    const heard =
+      known && !(known.complete && event.output_id === undefined) ? known : { next: 0, complete: false };
     const { next, complete } = heard;
     const { chunk, position } = event;
     const end = position + codePoints(chunk);
@@ -51,7 +52,14 @@ export class Memory {
     this.#outputs.set(key, heard);
     if (this.#outputs.size > REMEMBERED) this.#outputs.delete(this.#outputs.keys().next().value!);
     if (position >= next && !complete) return event;
-    if (end > next) return { ...event, chunk: Array.from(chunk).slice(Math.max(0, next - position)).join(""), position: Math.max(next, position) };
+    if (end > next)
+      return {
+        ...event,
+        chunk: Array.from(chunk)
+          .slice(Math.max(0, next - position))
+          .join(""),
+        position: Math.max(next, position),
+      };
     return heard.complete && !complete ? { ...event, chunk: "", position: next } : undefined;
   }
 }

@@ -19,7 +19,7 @@ import {
   type SubscriptionRequest,
 } from "../protocol/types.ts";
 import { backoff, Memory } from "./resume.ts";
-import { type ClientLine, type ClientTransport, LineError, type LineClosed, type Sent } from "./transport.ts";
+import type { ClientLine, ClientTransport, LineClosed, LineError, Sent } from "./transport.ts";
 
 export interface SubscribeOptions extends Capabilities {
   /** Stable name of your software. */
@@ -97,7 +97,9 @@ export class Subscriber implements AsyncIterable<AgentEvent> {
     this.#transport = transport;
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
-    const asked = Object.fromEntries(Object.entries(options).filter(([key, value]) => !OWN_OPTIONS.has(key) && value !== undefined)) as Capabilities;
+    const asked = Object.fromEntries(
+      Object.entries(options).filter(([key, value]) => !OWN_OPTIONS.has(key) && value !== undefined),
+    ) as Capabilities;
     this.#request = {
       type: "subscription.request",
       aaep_version: AAEP_VERSION,
@@ -116,7 +118,8 @@ export class Subscriber implements AsyncIterable<AgentEvent> {
   }
 
   get accepted(): SubscriptionAccepted {
-    if (!this.#accepted) throw new EarshotError("not_connected", "The subscription has not been accepted yet.");
+    if (!this.#accepted)
+      throw new EarshotError("not_connected", "The subscription has not been accepted yet.");
     return this.#accepted;
   }
   get id(): string {
@@ -137,7 +140,11 @@ export class Subscriber implements AsyncIterable<AgentEvent> {
 
   /** Changes only what is named (5.7). */
   async renegotiate(capabilities: Capabilities): Promise<SubscriptionAccepted> {
-    const { answer } = await this.#send({ type: "subscription.renegotiate", subscription_id: this.id, capabilities });
+    const { answer } = await this.#send({
+      type: "subscription.renegotiate",
+      subscription_id: this.id,
+      capabilities,
+    });
     if (answer?.type === "subscription.rejected") {
       this.#end("rejected", answer.reason_message);
       throw new ProtocolError(answer.reason_code, answer.reason_message);
@@ -183,10 +190,14 @@ export class Subscriber implements AsyncIterable<AgentEvent> {
     // A line may speak, or drop, before it is in hand: a question heard then could not be answered.
     let early: (() => void)[] | undefined = [];
     const inTurn = (job: () => void) => (early ? void early.push(job) : job());
-    const line = await this.#transport.open(this.#request, subscription_id ? { subscription_id, last_event_id: last } : undefined, {
-      message: (text, cursor) => inTurn(() => this.#line === line && this.#hear(text, cursor)),
-      closed: (reason) => inTurn(() => this.#line === line && this.#lost(reason)),
-    });
+    const line = await this.#transport.open(
+      this.#request,
+      subscription_id ? { subscription_id, last_event_id: last } : undefined,
+      {
+        message: (text, cursor) => inTurn(() => this.#line === line && this.#hear(text, cursor)),
+        closed: (reason) => inTurn(() => this.#line === line && this.#lost(reason)),
+      },
+    );
     const { answer } = line;
     if (answer.type === "subscription.rejected") {
       line.close();
@@ -213,7 +224,8 @@ export class Subscriber implements AsyncIterable<AgentEvent> {
 
   #again(least_seconds = 0): void {
     if (this.#ended) return;
-    const wait = Math.max(least_seconds * 1000, 0) + backoff(this.#attempt++, this.#options.random ?? Math.random);
+    const wait =
+      Math.max(least_seconds * 1000, 0) + backoff(this.#attempt++, this.#options.random ?? Math.random);
     this.#retry = this.#clock.timer(this.#clock.now() + wait, () => {
       this.#open(this.#memory.cursor).catch((error: unknown) => {
         if (this.#ended) return;
@@ -233,7 +245,8 @@ export class Subscriber implements AsyncIterable<AgentEvent> {
       if (parsed.message.type === "subscription.close") {
         const { reason_code, reason_message } = parsed.message;
         // A restart is not the end: the line's own closing says to come back.
-        if (reason_code !== "producer_shutdown") this.#end(reason_code, reason_message ?? "The agent ended the subscription.");
+        if (reason_code !== "producer_shutdown")
+          this.#end(reason_code, reason_message ?? "The agent ended the subscription.");
       }
       return;
     }
@@ -244,8 +257,10 @@ export class Subscriber implements AsyncIterable<AgentEvent> {
     if (gap) this.#emit("gap", { reason: String(gap.reason), session_id: event.session_id });
     this.#keep(event);
     this.#emit("event", event);
-    if (event.type === "aaep:agent.awaiting.confirmation") this.#emit("confirmation", this.#confirmation(event as AwaitingConfirmation));
-    else if (event.type === "aaep:agent.awaiting.clarification") this.#emit("clarification", this.#clarification(event as AwaitingClarification));
+    if (event.type === "aaep:agent.awaiting.confirmation")
+      this.#emit("confirmation", this.#confirmation(event as AwaitingConfirmation));
+    else if (event.type === "aaep:agent.awaiting.clarification")
+      this.#emit("clarification", this.#clarification(event as AwaitingClarification));
   }
 
   #keep(event: AgentEvent): void {
@@ -276,7 +291,13 @@ export class Subscriber implements AsyncIterable<AgentEvent> {
   #confirmation(event: AwaitingConfirmation): ConfirmationAsk {
     const { reply_token } = event;
     const decide = (decision: "accept" | "reject") =>
-      this.#answer({ type: "confirmation.reply", reply_token, decision, subscription_id: this.id, timestamp: this.#clock.timestamp() });
+      this.#answer({
+        type: "confirmation.reply",
+        reply_token,
+        decision,
+        subscription_id: this.id,
+        timestamp: this.#clock.timestamp(),
+      });
     return { event, accept: () => decide("accept"), reject: () => decide("reject") };
   }
 
@@ -285,20 +306,31 @@ export class Subscriber implements AsyncIterable<AgentEvent> {
     return {
       event,
       answer: (response) =>
-        this.#answer({ type: "clarification.reply", reply_token, response, subscription_id: this.id, timestamp: this.#clock.timestamp() }),
+        this.#answer({
+          type: "clarification.reply",
+          reply_token,
+          response,
+          subscription_id: this.id,
+          timestamp: this.#clock.timestamp(),
+        }),
     };
   }
 
   /** Waits for the line while it is being brought back: what a person said is not lost because it was said in between. */
   async #send(message: OtherMessage): Promise<Sent> {
-    if (this.#ended || !this.#accepted) throw new EarshotError("not_connected", "The subscription has ended, or was never accepted.");
-    const line = this.#line ?? (await new Promise<ClientLine>((resolve, reject) => this.#waiting.add({ resolve, reject })));
+    if (this.#ended || !this.#accepted)
+      throw new EarshotError("not_connected", "The subscription has ended, or was never accepted.");
+    const line =
+      this.#line ??
+      (await new Promise<ClientLine>((resolve, reject) => this.#waiting.add({ resolve, reject })));
     return line.send(message);
   }
 
   async #leave(line: ClientLine): Promise<void> {
     const { subscription_id } = this.accepted;
-    await line.send({ type: "subscription.close", subscription_id, reason_code: "subscriber_shutdown" }).catch(() => undefined);
+    await line
+      .send({ type: "subscription.close", subscription_id, reason_code: "subscriber_shutdown" })
+      .catch(() => undefined);
     line.close();
   }
 

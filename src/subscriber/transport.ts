@@ -1,5 +1,10 @@
 /** The port a transport's client fills: open a line, hear text, send messages. Parsing and resuming are the subscriber's. */
-import type { OtherMessage, SubscriptionAccepted, SubscriptionRejected, SubscriptionRequest } from "../protocol/types.ts";
+import type {
+  OtherMessage,
+  SubscriptionAccepted,
+  SubscriptionRejected,
+  SubscriptionRequest,
+} from "../protocol/types.ts";
 
 /** Where a subscription was, for going on there. */
 export interface ResumePoint {
@@ -35,7 +40,11 @@ export interface ClientLine {
 
 export interface ClientTransport {
   readonly name: string;
-  open(request: SubscriptionRequest, resume: ResumePoint | undefined, events: LineEvents): Promise<ClientLine>;
+  open(
+    request: SubscriptionRequest,
+    resume: ResumePoint | undefined,
+    events: LineEvents,
+  ): Promise<ClientLine>;
 }
 
 /** The line could not be opened. `reconnect` says whether trying again makes sense. */

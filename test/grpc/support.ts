@@ -66,7 +66,7 @@ export class Bare {
   constructor(server: ServingGrpc, { token = server.token, metadata = {}, options = {}, credentials = grpc.credentials.createInsecure()}: BareOptions = {}) {
     const client = new grpc.Client(`127.0.0.1:${server.port}`, credentials, { "grpc.use_local_subchannel_pool": 1, ...options });
     const sent = new grpc.Metadata();
-    if (token !== undefined) sent.set("authorization", `Bearer ${token}`);
+    if (token != null) sent.set("authorization", `Bearer ${token}`);
     for (const [name, value] of Object.entries(metadata)) sent.set(name, value);
     this.call = client.makeBidiStreamRequest(SUBSCRIBE_PATH, asBytes, asBytes, sent);
     this.call.on("error", () => {});
@@ -105,7 +105,8 @@ export class Bare {
 }
 
 export interface BareOptions {
-  token?: string | undefined;
+  /** Null shows none. */
+  token?: string | null | undefined;
   metadata?: Record<string, string>;
   options?: grpc.ChannelOptions;
   credentials?: grpc.ChannelCredentials;

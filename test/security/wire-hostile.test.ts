@@ -1,4 +1,5 @@
 // A09 … A19, F22, F25: what a hostile peer can send. Each is refused at once, and the server goes on for everybody else.
+import { connect as connectHttp2 } from "node:http2";
 import { connect as connectTcp, type Socket } from "node:net";
 import { describe, expect, it } from "vitest";
 import type { Serving } from "../../src/node/serve.ts";
@@ -16,6 +17,7 @@ import {
   sendReply,
   world,
 } from "./wire-support.ts";
+import { createAuthorities } from "./wire-tls.ts";
 
 const subscribe = (server: Serving, body: unknown) =>
   call(`${server.http}/aaep/v1/subscriptions`, { method: "POST", token: server.token, body });
@@ -359,6 +361,37 @@ describe("a peer that takes its time", () => {
     await alive(server);
   });
 
+  it("a slow body is cut off over HTTP/2 too, and the other streams of the connection go on (A18)", async () => {
+    const { authorities, remove } = createAuthorities("Ours");
+    later(remove);
+    const { server } = await world({
+      tls: authorities.Ours.sign("agent"),
+      http2: true,
+      ...people({ alice: {} }),
+      limits: { headers_ms: 200, request_ms: 300 },
+    });
+    const session = connectHttp2(server.http, { ca: authorities.Ours.cert });
+    later(() => session.destroy());
+    const head = {
+      ":method": "POST",
+      ":path": "/aaep/v1/subscriptions",
+      authorization: "Bearer alice",
+      "content-type": "application/json",
+    };
+    const answer = (body: string, end: boolean) =>
+      new Promise<number>((resolve, reject) => {
+        const stream = session.request(head);
+        stream.on("response", (headers) => resolve(Number(headers[":status"])));
+        stream.on("error", reject);
+        stream.write(body);
+        if (end) stream.end();
+      });
+    const slow = answer("{", false);
+    expect(await answer(JSON.stringify(REQUEST), true)).toBe(201);
+    expect(await slow).toBe(408);
+    expect(await answer(JSON.stringify(REQUEST), true)).toBe(201);
+  });
+
   it("a WebSocket on which nothing is asked for is let go (A18)", async () => {
     const { server } = await world({ limits: { heartbeat_ms: 50 } });
     const wire = await dial(server.ws, { token: server.token });
@@ -423,6 +456,34 @@ describe("a flood", () => {
       if (answer?.status === 200) break;
     }
   });
+
+  it.runIf(process.platform === "linux")(
+    "of connections from one address leaves room for others (F22)",
+    async () => {
+      const { server } = await world({ limits: { connections_per_address: 3 } });
+      const open = (localAddress: string) => {
+        const socket = connectTcp({ port: server.port, host: "127.0.0.1", localAddress });
+        socket.on("error", () => {});
+        later(() => socket.destroy());
+        return { socket, gone: new Promise<void>((resolve) => socket.once("close", () => resolve())) };
+      };
+      const flood = Array.from({ length: 6 }, () => open("127.0.0.1"));
+      let gone = 0;
+      await new Promise<void>((resolve) => {
+        for (const one of flood) void one.gone.then(() => ++gone === 3 && resolve());
+      });
+      const other = open("127.0.0.2");
+      other.socket.write("GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+      const answer = await new Promise<string>((resolve) =>
+        other.socket.once("data", (part: Buffer) => resolve(String(part))),
+      );
+      expect(answer).toMatch(/^HTTP\/1\.1 200 /);
+      expect(flood.filter(({ socket }) => !socket.destroyed)).toHaveLength(3);
+      for (const { socket } of flood) socket.destroy();
+      await Promise.all(flood.map((one) => one.gone));
+      while ((await call(`${server.http}/healthz`).catch(() => undefined))?.status !== 200);
+    },
+  );
 
   it("of made-up paths leaves no trace in the metrics", async () => {
     const { server } = await world();

@@ -331,6 +331,32 @@ describe("the authorize hook", () => {
     expect([4002, 4003]).toContain((await wire.closed).code);
   });
 
+  it("SEC-01: is asked again for every call, about whoever was recognised: a ticket or cookie of theirs ends with their rights", async () => {
+    let let_in = true;
+    const seen: string[] = [];
+    const { server } = await world({
+      ...people({ alice: {} }),
+      authorize: (principal) => {
+        seen.push(principal.id);
+        return let_in ? { ...principal, id: `tenant:${principal.id}` } : undefined;
+      },
+    });
+    const { location, stream } = await listen(server, "alice");
+    const issued = await call(`${server.http}/aaep/v1/session`, { method: "POST", token: "alice" });
+    const cookie = issued.headers["set-cookie"]![0]!.split(";")[0]!;
+    const by = {
+      ticket: `${server.http}${location}`,
+      cookie: `${server.http}${location.replace(/&ticket=.*/, "")}`,
+    };
+    expect((await openStream(by.ticket)).status).toBe(200);
+    await stream.closed;
+    expect((await openStream(by.cookie, { headers: { cookie } })).status).toBe(200);
+    let_in = false;
+    expect((await call(by.ticket)).status).toBe(403);
+    expect((await call(by.cookie, { headers: { cookie } })).status).toBe(403);
+    expect(new Set(seen)).toEqual(new Set(["alice"]));
+  });
+
   it("SEC-01: cannot make a credential last longer than it does (F18)", async () => {
     const { auth } = people({ alice: { expires_at: Date.now() + 200 } });
     const { server } = await world({

@@ -261,6 +261,70 @@ describe("the matrix of senders", () => {
   });
 });
 
+describe("what else names a question or a session", () => {
+  it("SEC-13: more time, cancelling, status and following work for one's own only, and a refusal is the same as ever (A03)", async () => {
+    const { producer, server } = await world({ ...PEOPLE, limits: GENEROUS });
+    const alice = await listen(server, "alice");
+    const bob = await listen(server, "bob");
+    const carol = await listen(server, "carol");
+    const { session } = ask(producer, ["alice"]);
+    const { session_id } = session;
+    const reply_token = await asked(alice.stream, session_id);
+    const foreign = await rawReply(server.port, "bob", JSON.stringify(reply(spare("rpl"), bob.id)));
+    const tries: [who: string, subscription_id: string][] = [
+      ["bob", bob.id],
+      ["bob", alice.id],
+      ["carol", carol.id],
+      ["carol", alice.id],
+    ];
+    for (const [who, subscription_id] of tries) {
+      for (const message of [
+        { type: "earshot:more_time", subscription_id, reply_token },
+        { type: "earshot:more_time", subscription_id, reply_token: spare("rpl") },
+        { type: "earshot:cancel", subscription_id, session_id },
+        { type: "earshot:cancel", subscription_id, session_id: spare("sess") },
+      ]) {
+        expect(await rawReply(server.port, who, JSON.stringify(message))).toBe(foreign);
+      }
+    }
+    // Following somebody else's session is allowed and brings nothing.
+    await sendReply(server, "bob", {
+      type: "earshot:follow",
+      subscription_id: bob.id,
+      sessions: [session_id],
+    });
+    await sendReply(server, "bob", { type: "earshot:status", subscription_id: bob.id, session_id });
+    await session.progress({ description: "Half.", percent: 50 });
+    await alice.stream.of("aaep:agent.progress.updated");
+    expect(bob.stream.heard.filter((one) => one["session_id"] === session_id)).toEqual([]);
+    expect(session.ended).toBe(false);
+
+    const more = await sendReply(server, "alice", {
+      type: "earshot:more_time",
+      subscription_id: alice.id,
+      reply_token,
+    });
+    const stop = await sendReply(server, "alice", {
+      type: "earshot:cancel",
+      subscription_id: alice.id,
+      session_id,
+    });
+    expect([more.status, stop.status]).toEqual([204, 204]);
+    await alice.stream.of("aaep:agent.session.cancelled");
+  });
+
+  it("SEC-04: guessing tokens by asking for more time is held to the same rate (A02)", async () => {
+    const { server } = await world({ ...PEOPLE, limits: { refused_replies: 3, forgive_ms: 60_000 } });
+    const alice = await listen(server, "alice");
+    const statuses: number[] = [];
+    for (let i = 0; i < 5; i++) {
+      const guess = { type: "earshot:more_time", subscription_id: alice.id, reply_token: spare("rpl") };
+      statuses.push((await sendReply(server, "alice", guess)).status);
+    }
+    expect(statuses).toEqual([400, 400, 400, 429, 429]);
+  });
+});
+
 describe("guessing", () => {
   const rounds = process.env["EARSHOT_LONG"] ? 40 : 4;
   const guesses = 25_000;

@@ -103,6 +103,21 @@ export class Hall {
     return socket;
   }
 
+  /** Connections the server holds. */
+  get held(): number {
+    return this.#servers.size;
+  }
+
+  /** The most bytes that wait for one connection on the server. */
+  get mostWaiting(): number {
+    return Math.max(0, ...[...this.#servers].map(({ writableLength }) => writableLength));
+  }
+
+  /** Every line drops, without a word. */
+  cutAll(): void {
+    for (const socket of this.#servers) socket.destroy();
+  }
+
   /** Every byte that was sent has been read, on both sides, and every connection is known to both. */
   get quiet(): boolean {
     const unmatched = new Set(this.#servers);

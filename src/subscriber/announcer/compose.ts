@@ -34,15 +34,17 @@ export interface Told {
 type Teller = (event: never, telling: Telling) => Told | undefined;
 
 /** A map: states are the producer's words, "constructor" included. */
-const STATES: ReadonlyMap<string, MessageKey> = new Map<string, MessageKey>(Object.entries({
-  idle: "state_idle",
-  thinking: "state_thinking",
-  calling_tool: "state_calling_tool",
-  writing_output: "state_writing_output",
-  awaiting_input: "state_awaiting_input",
-  deciding: "state_deciding",
-  handing_off: "state_handing_off",
-} as const));
+const STATES: ReadonlyMap<string, MessageKey> = new Map<string, MessageKey>(
+  Object.entries({
+    idle: "state_idle",
+    thinking: "state_thinking",
+    calling_tool: "state_calling_tool",
+    writing_output: "state_writing_output",
+    awaiting_input: "state_awaiting_input",
+    deciding: "state_deciding",
+    handing_off: "state_handing_off",
+  } as const),
+);
 
 const started = (_event: AgentEvent, { reader }: Telling): Told => ({
   kind: "started",
@@ -82,7 +84,9 @@ function cancelled(event: SessionCancelled, { reader, verbosity }: Telling): Tol
     timeout: "cancelled_timeout",
   };
   const { phrases } = reader;
-  const parts = [phrases.say(by[event.cancelled_by] ?? "cancelled_system", { summary: reader.summary() ?? "" })];
+  const parts = [
+    phrases.say(by[event.cancelled_by] ?? "cancelled_system", { summary: reader.summary() ?? "" }),
+  ];
   const partial = verbosity === "terse" ? undefined : reader.field("partial_result");
   if (partial) parts.push(phrases.say("partial", { summary: partial }));
   return { kind: "cancelled", parts };
@@ -159,7 +163,8 @@ function handoff(event: HandoffRequested, { reader, name }: Telling): Told {
 /** A type nobody here knows: its summary; a core type of a later version is never passed over in silence (SUB-04, EXT-07). */
 function unknown(event: AgentEvent, { reader, name }: Telling): Told | undefined {
   const said = reader.summary();
-  if (said) return { kind: "unknown", parts: [reader.phrases.say("unknown", { agent: name, summary: said })] };
+  if (said)
+    return { kind: "unknown", parts: [reader.phrases.say("unknown", { agent: name, summary: said })] };
   if (!event.type.startsWith("aaep:") && event.urgency !== "critical") return undefined;
   return { kind: "unknown", parts: [reader.phrases.say("unknown_bare", { agent: name })] };
 }

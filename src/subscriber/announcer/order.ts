@@ -63,10 +63,16 @@ export class Order {
   }
 
   #release(now: number, atLeast: number): AgentEvent[] {
-    const sessions = new Set(this.#held.filter(({ until }, index) => until <= now || index < atLeast).map(({ event }) => event.session_id));
+    const sessions = new Set(
+      this.#held
+        .filter(({ until }, index) => until <= now || index < atLeast)
+        .map(({ event }) => event.session_id),
+    );
     const out: AgentEvent[] = [];
     for (const session_id of sessions) {
-      const mine = this.#held.filter(({ event }) => event.session_id === session_id).sort((a, b) => a.number - b.number);
+      const mine = this.#held
+        .filter(({ event }) => event.session_id === session_id)
+        .sort((a, b) => a.number - b.number);
       const first = mine[0]!;
       this.#held = this.#held.filter((one) => one !== first);
       out.push(first.event);

@@ -45,7 +45,11 @@ export class OutputBuffer {
     this.#next ??= event.position;
     this.#start ??= event.position;
     // A late piece from before our beginning is news, even out of place; one we have already read is not.
-    if (event.chunk !== "" && event.position + codePoints(event.chunk) <= this.#start && event.position < this.#start)
+    if (
+      event.chunk !== "" &&
+      event.position + codePoints(event.chunk) <= this.#start &&
+      event.position < this.#start
+    )
       return { spans: [{ text: event.chunk, language: languageOf(event) }], missing: true };
     if (event.position > this.#next) {
       this.#parked.push(event);
@@ -54,10 +58,12 @@ export class OutputBuffer {
       return undefined;
     }
     let real = this.#append(event);
-    while (this.#parked[0] && this.#parked[0].position <= this.#next) real = this.#append(this.#parked.shift()!) || real;
+    while (this.#parked[0] && this.#parked[0].position <= this.#next)
+      real = this.#append(this.#parked.shift()!) || real;
     if (this.#complete) return this.flush();
     const text = this.#spans.map((span) => span.text).join("");
-    const whole = real && (boundary === "sentence" || (boundary === "paragraph" && event.coalesce_hint !== "sentence"));
+    const whole =
+      real && (boundary === "sentence" || (boundary === "paragraph" && event.coalesce_hint !== "sentence"));
     const fenced = (text.match(/^ {0,3}(?:```|~~~)/gmu)?.length ?? 0) % 2 === 1;
     let cut = whole && !fenced ? text.length : lastBoundary(text, boundary);
     if (text.length - cut > MOST_HELD) cut = Math.max(lastBoundary(text, "sentence"), endlessCut(text));
@@ -84,7 +90,8 @@ export class OutputBuffer {
     const language = languageOf(event);
     const last = this.#spans.at(-1);
     if (chunk !== "") {
-      if (last && last.language === language) this.#spans[this.#spans.length - 1] = { text: last.text + chunk, language };
+      if (last && last.language === language)
+        this.#spans[this.#spans.length - 1] = { text: last.text + chunk, language };
       else this.#spans.push({ text: chunk, language });
     }
     return REAL.has(event.coalesce_hint);

@@ -1,6 +1,7 @@
 /** Sentences of a catalog filled with content: the frame in the listener's language, content in its own, as runs. */
-import { catalogFor } from "../catalogs/index.ts";
+
 import type { Catalog, MessageKey } from "../catalogs/catalog.ts";
+import { catalogFor } from "../catalogs/index.ts";
 import { type Run, run } from "./utterance.ts";
 
 export type Slot = string | number | Run | readonly Run[];
@@ -28,7 +29,10 @@ export class Phrases {
 
   /** Content in its own language; a close relative of the frame's is not worth another voice in mid-sentence. */
   content(text: string, language: string | undefined): Run {
-    return run(text, language !== undefined && primary(language) === primary(this.language) ? this.language : language);
+    return run(
+      text,
+      language !== undefined && primary(language) === primary(this.language) ? this.language : language,
+    );
   }
 
   own(text: string): Run {
@@ -72,11 +76,20 @@ export class Phrases {
   }
 
   number(value: number): string {
-    return new Intl.NumberFormat(this.catalog.language, { maximumFractionDigits: 2, numberingSystem: "latn" }).format(value);
+    return new Intl.NumberFormat(this.catalog.language, {
+      maximumFractionDigits: 2,
+      numberingSystem: "latn",
+    }).format(value);
   }
 
   percent(value: number): string {
-    return new Intl.NumberFormat(this.catalog.language, { style: "unit", unit: "percent", unitDisplay: "long", numberingSystem: "latn", maximumFractionDigits: 0 }).format(value);
+    return new Intl.NumberFormat(this.catalog.language, {
+      style: "unit",
+      unit: "percent",
+      unitDisplay: "long",
+      numberingSystem: "latn",
+      maximumFractionDigits: 0,
+    }).format(value);
   }
 
   /** "1 minute and 30 seconds"; the longer, the rounder. */
@@ -96,7 +109,12 @@ export class Phrases {
   #unit(amount: number, unit: "hour" | "minute" | "second"): string {
     const own = this.catalog.units?.[unit];
     if (own) return own.replace("{count}", String(amount));
-    return new Intl.NumberFormat(this.catalog.language, { style: "unit", unit, unitDisplay: "long", numberingSystem: "latn" }).format(amount);
+    return new Intl.NumberFormat(this.catalog.language, {
+      style: "unit",
+      unit,
+      unitDisplay: "long",
+      numberingSystem: "latn",
+    }).format(amount);
   }
 
   languageName(tag: string): string {
@@ -124,7 +142,9 @@ export class Phrases {
 
   /** Text no voice can read is marked as kept, and a word about it is said in its stead. */
   keepUnspeakable(runs: readonly Run[]): { runs: readonly Run[]; languages: string[] } {
-    const languages = [...new Set(runs.flatMap(({ language }) => (this.speakable(language) ? [] : [language!])))];
+    const languages = [
+      ...new Set(runs.flatMap(({ language }) => (this.speakable(language) ? [] : [language!]))),
+    ];
     if (languages.length === 0) return { runs, languages };
     const marked = runs.flatMap((one): Run[] => {
       if (this.speakable(one.language) || one.text.trim() === "") return [one];

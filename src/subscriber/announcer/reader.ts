@@ -75,6 +75,8 @@ export class Reader {
 
 /** A producer's name, fit to stand in a sentence of ours: no line breaks, no quotation out of it, not endless. */
 export function nameOf({ agent_name, agent_id }: ProducerIdentity): string {
-  const name = oneLine(neutralize(agent_name ?? agent_id).text).replace(/[.!?:;。！？：]+/gu, " ").trim();
+  const name = oneLine(neutralize(agent_name ?? agent_id).text)
+    .replace(/[.!?:;。！？：]+/gu, " ")
+    .trim();
   return shorten(oneLine(name) || agent_id, LONGEST_NAME);
 }

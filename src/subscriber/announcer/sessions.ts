@@ -1,7 +1,7 @@
 /** Who is at work, and on what: kept apart by producer and session, and named where it would otherwise be unclear (SUB-16). */
 import type { AgentEvent } from "../../protocol/types.ts";
+import type { OutputBuffer } from "./output-buffer.ts";
 import type { Phrases } from "./phrase.ts";
-import { OutputBuffer } from "./output-buffer.ts";
 import { nameOf } from "./reader.ts";
 import type { Run } from "./utterance.ts";
 
@@ -75,7 +75,10 @@ export class Sessions {
   spoken(session: Session, phrases: Phrases): { name: string; ambiguous: boolean } {
     const others = this.active.filter((one) => one !== session);
     const namesake = others.some((one) => one.producer !== session.producer && one.name === session.name);
-    const plain = namesake && session.agent_id !== session.name ? `${session.name}, ${nameOf({ agent_id: session.agent_id })}` : session.name;
+    const plain =
+      namesake && session.agent_id !== session.name
+        ? `${session.name}, ${nameOf({ agent_id: session.agent_id })}`
+        : session.name;
     const twin = others.some((one) => one.producer === session.producer);
     return {
       name: twin ? phrases.text("task", { agent: plain, number: session.number }) : plain,

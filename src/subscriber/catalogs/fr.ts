@@ -115,7 +115,8 @@ export const fr: Catalog = {
     line_lost: "La connexion avec {agent} a été perdue. Nouvel essai.",
     line_back: "De nouveau connecté à {agent}.",
     no_voice: "Il n'y a pas de voix pour cette langue : {language}. Le texte est gardé, pas lu.",
-    no_table: "Il n'y a pas de table braille pour cette langue : {language}. Le texte est gardé, pas affiché.",
+    no_table:
+      "Il n'y a pas de table braille pour cette langue : {language}. Le texte est gardé, pas affiché.",
     text_in: "Texte, langue : {language}.",
     no_catalog: "Je n'ai pas encore de mots à moi dans cette langue : {language}. Je parle donc anglais.",
     heading: "Titre : {text}.",

@@ -95,7 +95,10 @@ export const ha: Catalog = {
     done: "An yi: {done}.",
     not_done: "Ba a yi ba: {undone}.",
     paused: "An dakata. Saƙonnin gaggawa za su ci gaba da zuwa.",
-    while_paused: { one: "Lokacin da ba ka nan an yi sanarwa ɗaya.", other: "Lokacin da ba ka nan an yi sanarwa {count}." },
+    while_paused: {
+      one: "Lokacin da ba ka nan an yi sanarwa ɗaya.",
+      other: "Lokacin da ba ka nan an yi sanarwa {count}.",
+    },
     nothing_meanwhile: "Babu abin da ya faru lokacin da ba ka nan.",
     skipped: {
       one: "An tsallake sanarwa ɗaya. Tana cikin tarihi.",
@@ -115,7 +118,10 @@ export const ha: Catalog = {
     item: "{number}: {text}",
     quote: "Magana: {text}",
     code: { one: "Lambar shiri, layi ɗaya.", other: "Lambar shiri, layi {count}." },
-    code_in: { one: "Lambar shiri, {language}, layi ɗaya.", other: "Lambar shiri, {language}, layi {count}." },
+    code_in: {
+      one: "Lambar shiri, {language}, layi ɗaya.",
+      other: "Lambar shiri, {language}, layi {count}.",
+    },
     table: "Tebur mai {columns} da {rows}.",
     columns: { one: "ginshiƙi ɗaya", other: "ginshiƙai {count}" },
     rows: { one: "layi ɗaya", other: "layuka {count}" },

@@ -87,7 +87,8 @@ export const ig: Catalog = {
     questions_waiting: { other: "Ajụjụ {count} ọzọ na-eche." },
     auto_accepted: "Iwu gị sịrị ee na: {action}",
     auto_rejected: "Iwu gị sịrị mba na: {action}",
-    mixed_scripts: "Kpachara anya: okwu ụfọdụ nwere mkpụrụ edemede yiri onwe ha sitere na mkpụrụ edemede ọzọ.",
+    mixed_scripts:
+      "Kpachara anya: okwu ụfọdụ nwere mkpụrụ edemede yiri onwe ha sitere na mkpụrụ edemede ọzọ.",
     hidden_text: "Kpachara anya: ewepụrụ akara a na-adịghị ahụ anya na ederede a.",
     still_working: "Ọ ka na-arụ ọrụ.",
     still_working_on: "Ọ ka na-arụ ọrụ: {tool}",

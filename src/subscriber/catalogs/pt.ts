@@ -122,7 +122,11 @@ export const pt: Catalog = {
     list: { one: "Lista de {count}:", many: "Lista de {count}:", other: "Lista de {count}:" },
     item: "{number}: {text}",
     quote: "Citação: {text}",
-    code: { one: "Código, {count} linha.", many: "Código, {count} de linhas.", other: "Código, {count} linhas." },
+    code: {
+      one: "Código, {count} linha.",
+      many: "Código, {count} de linhas.",
+      other: "Código, {count} linhas.",
+    },
     code_in: {
       one: "Código, {language}, {count} linha.",
       many: "Código, {language}, {count} de linhas.",

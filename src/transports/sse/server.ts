@@ -157,7 +157,7 @@ export function createSseServer(door: Door, options: SseOptions) {
   function events(question: HttpQuestion): HttpAnswer {
     const id = question.query.get("subscription_id") ?? "";
     const line = door.find(id, question.principal);
-    // Not 404: a browser's EventSource would give up for good on a subscription that merely expired (F16).
+    // EventSource gives up for good on anything but 200, and rightly so here: only a new request brings a stream (F16).
     if (!line) {
       return json(410, { error: "subscription_unknown", message: "This subscription does not exist or has ended. Send a new subscription.request." });
     }

@@ -1,0 +1,391 @@
+/**
+ * `earshot/announcer`: from events to words a person can follow by ear or finger (chapter 9, SUB-*). Pure: events,
+ * inputs and the time go in, and a voice asks what to do. It never says half a sentence, never reads a language with a
+ * wrong voice, and forgets nothing it was told.
+ */
+import { isCritical } from "../protocol/filters.ts";
+import type { AgentEvent, Urgency, Verbosity } from "../protocol/types.ts";
+import { Account } from "./announcer/account.ts";
+import { tell } from "./announcer/compose.ts";
+import type { HistoryEntry } from "./announcer/history.ts";
+import { Mouth } from "./announcer/mouth.ts";
+import { Order } from "./announcer/order.ts";
+import type { Ready } from "./announcer/output-buffer.ts";
+import type { Phrases } from "./announcer/phrase.ts";
+import type { Action } from "./announcer/queue.ts";
+import { Reader } from "./announcer/reader.ts";
+import { type Session, Sessions } from "./announcer/sessions.ts";
+import { type AnnouncerOptions, type AnnouncerSettings, defaultSettings } from "./announcer/settings.ts";
+import { speakOutput } from "./announcer/speak-output.ts";
+import { StillWorking } from "./announcer/still-working.ts";
+import { UrgencyGuard } from "./announcer/urgency.ts";
+import { type Run, textOf, type Utterance, type UtteranceKind } from "./announcer/utterance.ts";
+import { type AnswerInput, type AutoAnswer, Desk, type Outgoing } from "./replies.ts";
+
+export type { Catalog, Message, MessageKey } from "./catalogs/catalog.ts";
+export { CATALOGS, catalogFor } from "./catalogs/index.ts";
+export { speakMarkdown } from "./markdown.ts";
+export { neutralize } from "./neutralize.ts";
+export type { AnswerInput, AutoAnswer, HistoryEntry, Outgoing, Run, Utterance, UtteranceKind };
+export { type Action, type AnnouncerOptions, type AnnouncerSettings, type Phrases, textOf };
+
+const TERMINAL = /^aaep:agent\.session\.(?:completed|errored|cancelled)$/;
+const QUESTION = /^aaep:agent\.awaiting\.(?:confirmation|clarification)$/;
+const PROGRESS_EVERY_MS = 10_000;
+
+export class Announcer {
+  readonly #mouth: Mouth;
+  readonly #order = new Order();
+  readonly #sessions = new Sessions();
+  readonly #desk: Desk;
+  readonly #account = new Account();
+  readonly #quiet = new StillWorking();
+  readonly #guard = new UrgencyGuard();
+  readonly #muted = new Set<string>();
+  readonly #outgoing: Outgoing[] = [];
+  readonly #sources = new WeakMap<AgentEvent, string>();
+  #settings: AnnouncerSettings;
+  #verbosityGiven: boolean;
+  #paused = false;
+  #details: readonly string[] = [];
+
+  constructor(options: AnnouncerOptions = {}) {
+    const { can = () => true, medium = "voice", auto_answers = [], ...given } = options;
+    this.#verbosityGiven = given.verbosity !== undefined;
+    this.#settings = { ...defaultSettings(medium), ...given };
+    const { languages, pace_wpm } = this.#settings;
+    this.#mouth = new Mouth({ can, medium, languages, pace_wpm });
+    this.#desk = new Desk({
+      reader: (event) => this.#reader(event),
+      name: (event, source) => this.#sessions.spoken(this.#sessions.of(event, source), this.phrases).name,
+      say: ({ kind, parts, ...about }, now) => this.#mouth.say(kind, "critical", parts, now, about),
+      send: (message) => void this.#outgoing.push(message),
+      settled: (event, source, outcome, brief) =>
+        this.#account.question(this.#sessions.of(event, source), outcome, brief),
+      brief: () => this.#settings.load === "low" || this.#verbosity() === "terse",
+      auto_answers,
+    });
+  }
+
+  get history(): readonly HistoryEntry[] {
+    return this.#mouth.history.entries;
+  }
+  /** The question a person is being asked. */
+  get question(): AgentEvent | undefined {
+    return this.#desk.current;
+  }
+  get phrases(): Phrases {
+    return this.#mouth.phrases;
+  }
+
+  /** Changes settings from here on; whatever was quiet can be had again (DEL-25). */
+  set(settings: Partial<AnnouncerSettings>): void {
+    this.#settings = { ...this.#settings, ...settings };
+    this.#verbosityGiven ||= settings.verbosity !== undefined;
+    if (settings.languages) this.#mouth.languages = settings.languages;
+    if ("pace_wpm" in settings) this.#mouth.queue.pace_wpm = settings.pace_wpm;
+  }
+
+  /** Nothing but what is critical from this agent. */
+  mute(agent_id: string, muted = true): void {
+    if (muted) this.#muted.add(agent_id);
+    else this.#muted.delete(agent_id);
+  }
+
+  /** `source` keeps apart agents heard over several connections. */
+  hear(event: AgentEvent, now: number, source = ""): void {
+    this.#sources.set(event, source);
+    for (const one of this.#order.take(event, now)) this.#tell(one, now, this.#sources.get(one) ?? source);
+    this.#hold(now);
+  }
+
+  /** The line to a producer was lost, or is back. */
+  line(state: "lost" | "connected", agent: string, now: number): void {
+    const name = this.phrases.own(agent);
+    this.#say(
+      "notice",
+      "normal",
+      [this.phrases.say(state === "lost" ? "line_lost" : "line_back", { agent: name })],
+      now,
+    );
+  }
+
+  tick(now: number): void {
+    for (const event of this.#order.late(now)) this.#tell(event, now, this.#sources.get(event) ?? "");
+    this.#desk.tick(now);
+    this.#hold(now);
+    const active = this.#sessions.active;
+    const silent =
+      !this.#settings.still_working || this.#paused || this.#desk.current || !this.#mouth.queue.idle;
+    if (active.length === 0 || silent || !this.#quiet.due(now)) return;
+    const tool = active.flatMap(({ tools }) => [...tools.values()]).at(-1);
+    const words = tool ? this.phrases.say("still_working_on", { tool }) : this.phrases.say("still_working");
+    this.#say("still_working", "background", [words], now);
+  }
+
+  /** When `tick` and `advance` should be called next, if nothing else happens. */
+  wakeAt(now: number): number | undefined {
+    const still =
+      this.#settings.still_working &&
+      this.#sessions.active.length > 0 &&
+      this.#mouth.queue.idle &&
+      !this.#desk.current &&
+      !this.#paused;
+    const times = [
+      this.#order.wakeAt,
+      this.#desk.wakeAt,
+      this.#mouth.queue.wakeAt(now),
+      still ? this.#quiet.wakeAt : undefined,
+    ].filter((time) => time !== undefined);
+    return times.length === 0 ? undefined : Math.min(...times);
+  }
+
+  /** What the voice should do now. */
+  advance(now: number): Action[] {
+    const actions = this.#mouth.queue.advance(now);
+    for (const action of actions) {
+      if (action.do === "stop") this.#mouth.history.mark(action.utterance.id, "waiting");
+      else {
+        this.#mouth.history.mark(action.utterance.id, "said");
+        this.#quiet.said(action.utterance.kind === "still_working", now);
+      }
+    }
+    return actions;
+  }
+
+  /** The voice has said it to its end. */
+  finished(id: number, now: number): void {
+    const done = this.#mouth.queue.finished(id);
+    if (!done) return;
+    this.#quiet.spoke(now);
+    this.#desk.finished(id);
+  }
+
+  answer(input: AnswerInput, now: number): void {
+    this.#desk.answer(input, now, this);
+    this.#hold(now);
+  }
+  /** Messages to send; each is handed out once. */
+  outgoing(): Outgoing[] {
+    return this.#outgoing.splice(0);
+  }
+  sent(message: Outgoing, taken: boolean | undefined, now: number): void {
+    if (message.do !== "more_time") this.#desk.sent(message.source, message.reply_token, taken, now);
+    else if (taken === false) this.#say("answer", "critical", [this.phrases.say("no_more_time")], now);
+    this.#hold(now);
+  }
+
+  /** Once more: the open question, else the last thing said. */
+  repeat(now: number): void {
+    if (this.#desk.repeat(now)) return;
+    const last = this.#mouth.history.lastSaid();
+    if (last) this.#mouth.add({ ...last, urgency: "critical" }, now);
+    else this.#say("status", "critical", [this.phrases.say("nothing_said")], now);
+  }
+
+  /** "What is happening?" */
+  what(now: number): void {
+    const active = this.#sessions.active;
+    if (active.length === 0)
+      return void this.#say("status", "critical", [this.phrases.say("no_session")], now);
+    const parts = active.map((session) => {
+      const { name } = this.#sessions.spoken(session, this.phrases);
+      return this.phrases.say("named", { agent: name, words: this.#account.status(session, this.phrases) });
+    });
+    if (this.#desk.size > 1)
+      parts.push(this.phrases.say("questions_waiting", { count: this.#desk.size - 1 }));
+    this.#say("status", "critical", parts, now);
+    this.#desk.repeat(now);
+  }
+
+  /** The code and addresses of the last text that had any, read because someone asked. */
+  details(now: number): void {
+    const parts = this.#details.map((one) => [this.phrases.content(one, undefined)]);
+    this.#say("status", "critical", parts.length > 0 ? parts : [this.phrases.say("nothing_said")], now);
+  }
+
+  pause(now: number): void {
+    if (this.#paused) return;
+    this.#paused = true;
+    this.#say("notice", "critical", [this.phrases.say("paused")], now);
+    this.#hold(now);
+  }
+
+  /** What was missed, in a few sentences: how much, how things ended, the last words. All of it is in the history. */
+  resume(now: number): void {
+    if (!this.#paused) return;
+    this.#paused = false;
+    this.#hold(now);
+    const waiting = this.#mouth.queue.waiting.filter(({ urgency }) => urgency !== "critical");
+    if (waiting.length === 0)
+      return void this.#say("digest", "normal", [this.phrases.say("nothing_meanwhile")], now);
+    if (waiting.length <= 3) return;
+    const keep = new Set(
+      waiting.filter(({ kind }) => kind === "completed" || kind === "cancelled").map(({ id }) => id),
+    );
+    keep.add(waiting.at(-1)!.id);
+    const missed = this.#mouth.queue.remove((one) => one.urgency !== "critical");
+    this.#say("digest", "normal", [this.phrases.say("while_paused", { count: missed.length })], now);
+    for (const one of missed) {
+      if (keep.has(one.id)) this.#mouth.queue.add(one);
+      else this.#mouth.history.mark(one.id, "skipped");
+    }
+  }
+
+  #verbosity(type?: string): Verbosity {
+    const own = type === undefined ? undefined : this.#settings.verbosity_by_type[type];
+    return (
+      own ?? (this.#settings.load === "low" && !this.#verbosityGiven ? "terse" : this.#settings.verbosity)
+    );
+  }
+
+  #reader(event: AgentEvent): Reader {
+    return new Reader(event, this.phrases, this.#settings.languages, this.#verbosity(event.type));
+  }
+
+  #tell(event: AgentEvent, now: number, source: string): void {
+    this.#mouth.greet(now);
+    const session = this.#sessions.of(event, source);
+    this.#quiet.begin(now);
+    const extension = event.extensions?.["earshot"];
+    if (event.type === "aaep:agent.output.streaming") return this.#output(event as never, session, now);
+    if (TERMINAL.test(event.type) || event.type === "aaep:agent.tool.invoked" || isCritical(event))
+      this.#flush(session, TERMINAL.test(event.type), now);
+    if (QUESTION.test(event.type)) return this.#question(event as never, session, source, now);
+    const deadline = extension?.["deadline"] as { reply_token?: unknown; seconds_left?: unknown } | undefined;
+    if (typeof deadline?.reply_token === "string" && typeof deadline.seconds_left === "number")
+      return this.#desk.deadline(source, deadline as never, now);
+    this.#account.note(event, session, this.#reader(event));
+    this.#announce(event, session, now);
+    this.#settle(event, session, source, now);
+  }
+
+  #question(event: never, session: Session, source: string, now: number): void {
+    this.#desk.ask(event, source, now);
+    if (session.ended)
+      this.#desk.settle(source, (event as { reply_token: string }).reply_token, "ended", now);
+  }
+
+  /** A question is over if the producer says so, its session ends, or, being the only one, the session goes on (CON-13). */
+  #settle(event: AgentEvent, session: Session, source: string, now: number): void {
+    const resolves = event.extensions?.["earshot"]?.["resolves"] as
+      | { reply_token?: unknown; outcome?: unknown }
+      | undefined;
+    const open = this.#desk.openIn(source, event.session_id);
+    if (typeof resolves?.reply_token === "string") {
+      const outcomes = ["accepted", "rejected", "answered", "timed_out", "withdrawn", "disconnected"];
+      const outcome = outcomes.includes(String(resolves.outcome)) ? resolves.outcome : "closed";
+      this.#desk.settle(source, resolves.reply_token, outcome as never, now);
+    } else if (TERMINAL.test(event.type)) {
+      for (const token of open) this.#desk.settle(source, token, "ended", now);
+    } else if (event.type === "aaep:agent.state.changed" && open.length === 1) {
+      const { from_state, to_state } = event as { from_state?: unknown; to_state?: unknown };
+      if (from_state === "awaiting_input" && to_state !== "awaiting_input")
+        this.#desk.settle(source, open[0]!, "closed", now);
+    }
+    if (TERMINAL.test(event.type)) session.ended = true;
+  }
+
+  #announce(event: AgentEvent, session: Session, now: number): void {
+    const reader = this.#reader(event);
+    const { name, ambiguous } = this.#sessions.spoken(session, this.phrases);
+    const told = tell(event, {
+      reader,
+      verbosity: this.#verbosity(event.type),
+      load: this.#settings.load,
+      name,
+    });
+    if (!told) return;
+    const words = this.phrases.join(told.parts);
+    const terminal = TERMINAL.test(event.type);
+    const gap = event.extensions?.["earshot"]?.["gap"] !== undefined;
+    let quiet = told.quiet === true && !gap;
+    // A late word about work that is over would be false by now.
+    if (session.ended && !isCritical(event)) quiet = true;
+    if (told.kind === "state") {
+      const text = textOf({ runs: words });
+      quiet ||= text === session.lastState && !isCritical(event);
+      session.lastState = text;
+    }
+    if (told.kind === "progress" && !quiet) {
+      quiet =
+        this.#settings.load !== "high" &&
+        now - session.lastProgressAt < PROGRESS_EVERY_MS &&
+        event.urgency !== "critical";
+      if (!quiet) {
+        session.lastProgressAt = now;
+        this.#mouth.skip((one) => one.kind === "progress" && one.session_id === session.key);
+      }
+    }
+    const parts: Run[][] = [...reader.warnings(), words];
+    if (terminal && this.#settings.load === "low")
+      parts.push(...this.#account.sentence(session, this.phrases));
+    const own = told.kind === "handoff" || told.kind === "unknown";
+    const all =
+      ambiguous && !own
+        ? [this.phrases.say("named", { agent: name, words: this.phrases.join(parts) })]
+        : parts;
+    this.#say(told.kind, this.#guard.of(event, now), all, now, session, quiet);
+  }
+
+  #output(event: never, session: Session, now: number): void {
+    const { output_id = "" } = event as { output_id?: string };
+    const known = session.outputs.get(output_id);
+    const buffer =
+      known && !(known.ended && output_id === "") ? known : this.#account.buffer(session, output_id);
+    const boundary = this.#settings.load === "low" ? "completion" : this.#settings.boundary;
+    const ready = buffer.add(event, boundary);
+    if (ready) this.#read(ready, buffer.content_type, session, now);
+  }
+
+  /** Before anything that follows from it, what was said so far is said; at the end also half a sentence, for there is no more. */
+  #flush(session: Session, end: boolean, now: number): void {
+    for (const buffer of session.outputs.values()) {
+      if (!buffer.holding || !end) continue;
+      const ready = buffer.flush();
+      if (ready) this.#read(ready, buffer.content_type, session, now);
+    }
+  }
+
+  #read(ready: Ready, content_type: string | undefined, session: Session, now: number): void {
+    const spoken = speakOutput(ready, content_type, this.phrases);
+    if (spoken.details.length > 0) this.#details = [...spoken.details];
+    const { name, ambiguous } = this.#sessions.spoken(session, this.phrases);
+    if (ready.missing) this.#say("notice", "normal", [this.phrases.say("gap")], now, session);
+    if (spoken.mixed) this.#say("notice", "normal", [this.phrases.say("mixed_scripts")], now, session);
+    if (spoken.hidden) this.#say("notice", "normal", [this.phrases.say("hidden_text")], now, session);
+    spoken.sentences.forEach((words, index) => {
+      const named = ambiguous && index === 0 ? this.phrases.say("named", { agent: name, words }) : words;
+      this.#say("output", "normal", [named], now, session);
+    });
+  }
+
+  #say(
+    kind: UtteranceKind,
+    urgency: Urgency,
+    parts: readonly (readonly Run[])[],
+    now: number,
+    session?: Session,
+    quiet = false,
+  ): void {
+    const muted = session !== undefined && this.#muted.has(session.agent_id) && urgency !== "critical";
+    this.#mouth.say(kind, urgency, parts, now, {
+      quiet: quiet || muted,
+      ...(session ? { session_id: session.key } : {}),
+    });
+  }
+
+  /** Paused, or asked at low load: nothing new but what is critical. Afterwards one sentence of what was and was not done. */
+  #hold(now: number): void {
+    const asking = this.#settings.load === "low" && this.#desk.current !== undefined;
+    const held = this.#paused || asking;
+    if (this.#mouth.queue.held && !held && this.#settings.load === "low") {
+      const told = (one: Utterance) =>
+        one.urgency !== "critical" && /^(?:state|progress|tool|still_working)$/.test(one.kind);
+      const missed = this.#mouth.skip(told);
+      const account = this.#sessions.active.flatMap((one) => this.#account.sentence(one, this.phrases));
+      if (missed.length > 0 && account.length > 0) this.#say("digest", "normal", account, now);
+    }
+    this.#mouth.queue.hold(held);
+  }
+}

@@ -1,0 +1,100 @@
+/** What a session was about, does, did and did not do: for "what is happening?" and for the sentence at its end. */
+import type { QuestionOutcome } from "../../protocol/extension.ts";
+import type {
+  AgentEvent,
+  ProgressUpdated,
+  StateChanged,
+  ToolCompleted,
+  ToolInvoked,
+} from "../../protocol/types.ts";
+import { OutputBuffer } from "./output-buffer.ts";
+import type { Phrases } from "./phrase.ts";
+import type { Reader } from "./reader.ts";
+import type { Session } from "./sessions.ts";
+import type { Run } from "./utterance.ts";
+
+const MOST_OUTPUTS = 64;
+const MOST_TOOLS = 64;
+/** By ear nobody keeps more apart. */
+const MOST_NAMED = 3;
+
+export class Account {
+  note(event: AgentEvent, session: Session, reader: Reader): void {
+    const said = reader.summary();
+    switch (event.type) {
+      case "aaep:agent.session.started":
+        session.about = said && [said];
+        return;
+      case "aaep:agent.state.changed": {
+        const { to_state } = event as StateChanged;
+        session.state = said
+          ? [said]
+          : reader.phrases.say("state_other", { state: reader.label(to_state.replaceAll("_", " ")) });
+        return;
+      }
+      case "aaep:agent.progress.updated": {
+        const { percent } = (event as ProgressUpdated).progress;
+        session.progress = said
+          ? [said]
+          : percent === undefined
+            ? undefined
+            : [reader.phrases.own(`${reader.phrases.percent(percent)}.`)];
+        return;
+      }
+      case "aaep:agent.tool.invoked": {
+        const { tool, tool_call_id } = event as ToolInvoked;
+        session.tools.set(tool_call_id ?? tool, reader.brief() ?? reader.label(tool));
+        if (session.tools.size > MOST_TOOLS) session.tools.delete(session.tools.keys().next().value!);
+        session.progress = undefined;
+        return;
+      }
+      case "aaep:agent.tool.completed": {
+        const { tool, tool_call_id, status } = event as ToolCompleted;
+        const words = session.tools.get(tool_call_id ?? tool) ?? reader.label(tool);
+        session.tools.delete(tool_call_id ?? tool);
+        (status === "success" ? session.done : session.undone).push(words);
+        return;
+      }
+    }
+  }
+
+  /** What it is doing now, as far as it was told. */
+  status(session: Session, phrases: Phrases): Run[] {
+    const tool = [...session.tools.values()].at(-1);
+    const doing = [tool ? [tool] : session.state, session.progress].filter((one) => one !== undefined);
+    return phrases.join(doing.length > 0 ? doing : [session.about ?? phrases.say("still_working")]);
+  }
+
+  question(session: Session, outcome: QuestionOutcome | "ended" | "closed", brief: Run | undefined): void {
+    if (brief && (outcome === "rejected" || outcome === "withdrawn" || outcome === "ended"))
+      session.undone.push(brief);
+  }
+
+  /** One sentence of what was and was not done; none if there was nothing of either. */
+  sentence(session: Session, phrases: Phrases): Run[][] {
+    const { done, undone } = session;
+    const slots = { done: listed(done, phrases), undone: listed(undone, phrases) };
+    session.done = [];
+    session.undone = [];
+    if (done.length > 0 && undone.length > 0) return [phrases.say("done_and_not", slots)];
+    if (done.length > 0) return [phrases.say("done", slots)];
+    return undone.length > 0 ? [phrases.say("not_done", slots)] : [];
+  }
+
+  buffer(session: Session, output_id: string): OutputBuffer {
+    const buffer = new OutputBuffer();
+    session.outputs.delete(output_id);
+    session.outputs.set(output_id, buffer);
+    if (session.outputs.size > MOST_OUTPUTS) session.outputs.delete(session.outputs.keys().next().value!);
+    return buffer;
+  }
+}
+
+/** "check the balance, find flights": without the full stops that would end our sentence. */
+function listed(runs: readonly Run[], phrases: Phrases): Run[] {
+  const shown = runs
+    .slice(-MOST_NAMED)
+    .map((one) => ({ ...one, text: one.text.replace(/[.。!！…]+$/u, "") }));
+  const comma = /^(?:ja|zh)/.test(phrases.language) ? "、" : /^ar/.test(phrases.language) ? "، " : ", ";
+  return shown.flatMap((one, index) => (index === 0 ? [one] : [phrases.own(comma), one]));
+}

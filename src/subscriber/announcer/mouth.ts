@@ -1,0 +1,112 @@
+/** From words to utterances in the queue and the history: nothing is said that is not remembered, or with a wrong voice. */
+import { matchLanguage } from "../../protocol/language.ts";
+import type { Urgency } from "../../protocol/types.ts";
+import { catalogFor } from "../catalogs/index.ts";
+import { History } from "./history.ts";
+import { Phrases } from "./phrase.ts";
+import { Queue } from "./queue.ts";
+import { countWords, type Draft, type Run, textOf, type Utterance, type UtteranceKind } from "./utterance.ts";
+
+export interface MouthOptions {
+  readonly can: (language: string) => boolean;
+  readonly medium: "voice" | "braille";
+  readonly languages: readonly string[];
+  readonly pace_wpm: number | undefined;
+}
+
+export interface About {
+  readonly session_id?: string;
+  readonly reply_token?: string;
+  readonly essence?: string;
+  /** Only for the history. */
+  readonly quiet?: boolean;
+}
+
+export class Mouth {
+  readonly queue: Queue;
+  readonly history = new History();
+  readonly #can: (language: string) => boolean;
+  readonly #medium: "voice" | "braille";
+  readonly #noVoice = new Set<string>();
+  #languages: readonly string[];
+  #phrases: Phrases;
+  #ids = 0;
+  #greeted = false;
+
+  constructor({ can, medium, languages, pace_wpm }: MouthOptions) {
+    this.#can = can;
+    this.#medium = medium;
+    this.#languages = languages;
+    this.#phrases = new Phrases(languages, can);
+    this.queue = new Queue({ pace_wpm, fold: (skipped) => this.#fold(skipped) });
+  }
+
+  get phrases(): Phrases {
+    return this.#phrases;
+  }
+  set languages(languages: readonly string[]) {
+    this.#languages = languages;
+    this.#phrases = new Phrases(languages, this.#can);
+    this.#greeted = false;
+  }
+
+  /** The utterance's number. */
+  say(
+    kind: UtteranceKind,
+    urgency: Urgency,
+    parts: readonly (readonly Run[])[],
+    now: number,
+    about: About = {},
+  ): number {
+    const { quiet = false, ...rest } = about;
+    return this.add({ kind, urgency, runs: this.#phrases.join(parts), ...rest }, now, quiet);
+  }
+
+  add(draft: Draft, now: number, quiet = false): number {
+    const { runs, languages } = this.#phrases.keepUnspeakable(draft.runs);
+    for (const language of languages) if (!quiet) this.#missingVoice(language, now);
+    const utterance = this.#utterance({ ...draft, runs });
+    this.history.add(utterance, now, quiet ? "quiet" : "waiting");
+    if (!quiet) this.queue.add(utterance);
+    return utterance.id;
+  }
+
+  /** Takes out of the queue what something else stands for; it stays in the history. */
+  skip(fits: (utterance: Utterance) => boolean): readonly Utterance[] {
+    const skipped = this.queue.remove(fits);
+    for (const { id } of skipped) this.history.mark(id, "skipped");
+    return skipped;
+  }
+
+  /** Once, before anything else: that these words are not in the person's own language, and why. */
+  greet(now: number): void {
+    if (this.#greeted) return;
+    this.#greeted = true;
+    const [first] = this.#languages;
+    if (first === undefined || this.#phrases.fitting) return;
+    if (matchLanguage([first], [catalogFor([first]).catalog.language])) return this.#missingVoice(first, now);
+    const language = this.#phrases.languageName(first);
+    this.say("notice", "normal", [this.#phrases.say("no_catalog", { language })], now);
+  }
+
+  /** Said once per language; the text itself is kept. */
+  #missingVoice(language: string, now: number): void {
+    if (this.#noVoice.has(language)) return;
+    this.#noVoice.add(language);
+    const key = this.#medium === "braille" ? "no_table" : "no_voice";
+    const name = this.#phrases.languageName(language);
+    this.say("notice", "normal", [this.#phrases.say(key, { language: name })], now);
+  }
+
+  #fold(skipped: readonly Utterance[]): Utterance {
+    for (const { id } of skipped) this.history.mark(id, "skipped");
+    const runs = this.#phrases.say("skipped", { count: skipped.length });
+    const utterance = this.#utterance({ kind: "digest", urgency: "normal", runs });
+    this.history.add(utterance, 0, "waiting");
+    return utterance;
+  }
+
+  #utterance(draft: Draft): Utterance {
+    return { ...draft, id: ++this.#ids, words: countWords(textOf(draft, false)) };
+  }
+}

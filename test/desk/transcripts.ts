@@ -1,0 +1,180 @@
+/**
+ * The transcripts of docs/wire.md, from real runs: a real agent, a real socket or pair of pipes, and a listener that
+ * writes and reads bytes. Clock, ids and randomness are fixed, so that the same run gives the same page.
+ */
+import { mkdtempSync, rmSync } from "node:fs";
+import { connect, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { PassThrough } from "node:stream";
+import { createLengthPrefixDecoder, encodeLengthPrefix } from "../../src/framing/length-prefix.ts";
+import { createLineDecoder, encodeLine } from "../../src/framing/ndjson.ts";
+import { serveIpc } from "../../src/node/ipc.ts";
+import { serveStdio } from "../../src/node/stdio.ts";
+import { createProducer, type Producer } from "../../src/producer/producer.ts";
+import { createFakeClock } from "../../src/testing/clock.ts";
+
+const REQUEST = {
+  type: "subscription.request",
+  aaep_version: "1.0.0",
+  subscriber_id: "org.example.narrator",
+  capabilities: { supports_confirmation_reply: true, supported_conformance_levels: [1, 2, 3] },
+};
+
+/** One listener's line, whatever carries it: text goes out, text comes in. */
+interface Ends {
+  write(bytes: Uint8Array): void;
+  read(take: (chunk: Uint8Array) => void): void;
+  close(): void;
+}
+
+interface Kind {
+  readonly title: string;
+  readonly notes: string;
+  open(agent: Producer): Promise<Ends>;
+  encode(json: string, method: string): Uint8Array;
+  /** Complete messages as the page shows them. */
+  decoder(): (chunk: Uint8Array) => string[];
+  /** How bytes that were sent are shown. */
+  show(bytes: Uint8Array): string;
+}
+
+const decode = (bytes: Uint8Array): string => new TextDecoder().decode(bytes);
+const hex = (bytes: Uint8Array): string => [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join(" ");
+
+async function overSocket(agent: Producer): Promise<Ends> {
+  const directory = mkdtempSync(join(tmpdir(), "wire-"));
+  const serving = await serveIpc(agent, { directory, log: () => {} });
+  const socket = await new Promise<Socket>((resolve) => {
+    const one = connect(serving.path, () => resolve(one));
+  });
+  return {
+    write: (bytes) => void socket.write(bytes),
+    read: (take) => void socket.on("data", take),
+    close() {
+      socket.destroy();
+      void serving.close().then(() => rmSync(directory, { recursive: true, force: true }));
+    },
+  };
+}
+
+async function overPipes(agent: Producer): Promise<Ends> {
+  const [there, back] = [new PassThrough(), new PassThrough()];
+  serveStdio(agent, { input: there, output: back, log: () => {} });
+  return { write: (bytes) => void there.write(bytes), read: (take) => void back.on("data", take), close: () => void there.end() };
+}
+
+const withPrefix = (json: string): string => `[${hex(encodeLengthPrefix(json).subarray(0, 4))}] ${json}`;
+let rpcId = 0;
+
+export const KINDS: readonly Kind[] = [
+  {
+    title: "Unix socket or named pipe, length prefix",
+    notes: "The four bytes before each message are shown in brackets, as hex.",
+    open: overSocket,
+    encode: encodeLengthPrefix,
+    decoder: () => {
+      const decoder = createLengthPrefixDecoder();
+      return (chunk) => decoder.feed(chunk).map((bytes) => withPrefix(decode(bytes)));
+    },
+    show: (bytes) => withPrefix(decode(bytes.subarray(4))),
+  },
+  {
+    title: "Unix socket or named pipe, lines",
+    notes: "Each message is one line, with LF at its end.",
+    open: overSocket,
+    encode: encodeLine,
+    decoder: () => {
+      const decoder = createLineDecoder();
+      return (chunk) => decoder.feed(chunk).map(decode);
+    },
+    show: (bytes) => decode(bytes).trimEnd(),
+  },
+  {
+    title: "stdio JSON-RPC",
+    notes: "The listener's lines go to the agent's stdin; the agent's come from its stdout.",
+    open: overPipes,
+    encode: (json, method) =>
+      encodeLine(
+        method === "aaep.subscribe" ? `{"jsonrpc":"2.0","id":${++rpcId},"method":"${method}","params":${json}}` : `{"jsonrpc":"2.0","method":"${method}","params":${json}}`,
+      ),
+    decoder: () => {
+      const decoder = createLineDecoder();
+      return (chunk) => decoder.feed(chunk).map(decode);
+    },
+    show: (bytes) => decode(bytes).trimEnd(),
+  },
+];
+
+/** A short session: a question, a yes, a sentence, and the listener's close. `>` is the listener, `<` the agent. */
+export async function transcript(kind: Kind): Promise<string> {
+  rpcId = 0;
+  const clock = createFakeClock("2026-01-01T12:00:00.000Z");
+  let count = 0;
+  const random = (length: number) => {
+    const bytes = new Uint8Array(length);
+    new DataView(bytes.buffer).setUint32(Math.max(0, length - 4), ++count);
+    return bytes;
+  };
+  const agent = createProducer({ agent_id: "com.example.bank", agent_name: "Bank", clock, random, warn: () => {} });
+  const ends = await kind.open(agent);
+  const lines: string[] = [];
+  const heard: string[] = [];
+  const unframe = kind.decoder();
+  ends.read((chunk) => {
+    for (const text of unframe(chunk)) {
+      heard.push(text);
+      lines.push(`< ${text}`);
+    }
+  });
+  const say = (message: object, method = "aaep.reply") => {
+    const bytes = kind.encode(JSON.stringify(message), method);
+    lines.push(`> ${kind.show(bytes)}`);
+    ends.write(bytes);
+  };
+  const settle = async (text: string) => {
+    for (let i = 0; i < 10_000 && !heard.at(-1)?.includes(text); i++) await new Promise((resolve) => setImmediate(resolve));
+    for (let i = 0; i < 30; i++) await new Promise((resolve) => setImmediate(resolve));
+  };
+  const find = (name: string): string => new RegExp(`"${name}":"([^"]+)"`).exec(heard.join("\n"))![1]!;
+
+  say(REQUEST, "aaep.subscribe");
+  await settle("subscription.accepted");
+  const work = agent.run({ summary: "Moving money." }, async (session) => {
+    const sent = await session.tool(
+      {
+        tool: "transfer_funds",
+        summary: "Transferring 500 dollars to savings.",
+        risk: "high",
+        irreversible: true,
+        params: { amount: 500, to: "savings" },
+        action: (p) => `Transfer ${p.amount} dollars to ${p.to}.`,
+        consequence: "The money moves at once and cannot be called back.",
+      },
+      () => "moved",
+    );
+    await session.say(sent.ran ? "Done. Your savings have grown." : "Nothing was moved.");
+  });
+  await settle("awaiting.confirmation");
+  await clock.advance(4_000);
+  const subscription_id = find("subscription_id");
+  say({ type: "confirmation.reply", reply_token: find("reply_token"), decision: "accept", subscription_id, timestamp: clock.timestamp() });
+  await work;
+  await settle("session.completed");
+  say({ type: "subscription.close", subscription_id, reason_code: "subscriber_shutdown" }, "aaep.close");
+  await settle("never");
+  ends.close();
+  return `### ${kind.title}\n\n${kind.notes}\n\n\`\`\`text\n${lines.join("\n")}\n\`\`\`\n`;
+}
+
+export const BEGIN = "<!-- transcripts: made by scripts/transcripts.mjs, checked by test/desk/wire.test.ts -->";
+export const END = "<!-- /transcripts -->";
+
+/** The page with its transcripts made anew. */
+export async function renew(page: string): Promise<string> {
+  const made: string[] = [];
+  for (const kind of KINDS) made.push(await transcript(kind));
+  const [before, rest] = page.split(BEGIN);
+  const [, after] = rest!.split(END);
+  return `${before}${BEGIN}\n\n${made.join("\n")}\n${END}${after}`;
+}

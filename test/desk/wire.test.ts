@@ -1,0 +1,33 @@
+/** docs/wire.md shows what happens: its transcripts are made again and compared. */
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { parse } from "../../src/protocol/parse.ts";
+import { KINDS, renew, transcript } from "./transcripts.ts";
+
+const page = readFileSync(new URL("../../docs/wire.md", import.meta.url), "utf8").replaceAll("\r\n", "\n");
+
+describe("docs/wire.md", () => {
+  it("shows what is said on the wire today", async () => {
+    expect((await renew(page)) === page, "The transcripts are out of date. Run: npm run transcripts").toBe(true);
+  });
+
+  it("shows valid messages only, the same on every transport: TRN-02", async () => {
+    const told = [];
+    for (const kind of KINDS) {
+      const lines = (await transcript(kind)).split("\n").filter((line) => /^[<>] /.test(line));
+      const messages = lines.map((line) => {
+        const value = JSON.parse(line.replace(/^[<>] (?:\[[0-9a-f ]+\] )?/, ""));
+        return JSON.stringify(value.params ?? value.result ?? value);
+      });
+      for (const message of messages) expect(parse(message, { mode: "strict" }), message).toMatchObject({ ok: true });
+      told.push(messages);
+    }
+    expect(told[1]).toEqual(told[0]);
+    expect(told[2]).toEqual(told[0]);
+    expect(told[0]!.length).toBeGreaterThan(8);
+  });
+
+  it("names the places that are a contract", () => {
+    for (const place of ["$XDG_RUNTIME_DIR/aaep/", "Library/Application Support/AAEP/", "/tmp/aaep-<uid>/", "\\\\.\\pipe\\aaep\\", "$XDG_RUNTIME_DIR/earshot/"]) expect(page).toContain(place);
+  });
+});
