@@ -1,16 +1,33 @@
 #!/usr/bin/env bash
-# System packages the tests need, on Debian. Each line of PACKAGES is a command and the package that brings it;
-# what is there already is left alone, so that a prepared machine needs neither network nor root.
+# System packages the tests need, on Debian. Each line of PACKAGES is a command, or python:<module>, and the package that
+# brings it; what is there already is left alone, so that a prepared machine needs neither network nor root.
 set -euo pipefail
 
 PACKAGES="
 chromium chromium
+espeak-ng espeak-ng
+speech-dispatcher speech-dispatcher
+lou_translate liblouis-bin
+curl curl
+openssl openssl
+nginx nginx-light
+haproxy haproxy
+python:aiohttp python3-aiohttp
+python:grpc python3-grpcio
+python:google.protobuf python3-protobuf
 "
+
+there() {
+  case "$1" in
+    python:*) /usr/bin/python3 -c "import ${1#python:}" ;;
+    *) command -v "$1" ;;
+  esac
+}
 
 missing=()
 while read -r command package; do
   [ -n "$command" ] || continue
-  command -v "$command" >/dev/null 2>&1 || missing+=("$package")
+  there "$command" >/dev/null 2>&1 || missing+=("$package")
 done <<<"$PACKAGES"
 
 if [ "${#missing[@]}" -eq 0 ]; then

@@ -4,20 +4,25 @@
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { createServer, type IncomingMessage, request, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import { mkdtempSync, rmSync } from "node:fs";
+import { type AddressInfo, connect } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { createSession } from "better-sse";
 import { createParser } from "eventsource-parser";
 import { Server as SocketIoServer } from "socket.io";
 import { io } from "socket.io-client";
 import { WebSocket, WebSocketServer } from "ws";
 import { createProducer } from "../src/index.ts";
-import { serve } from "../src/node/index.ts";
+import { createLengthPrefixDecoder, encodeLengthPrefix } from "../src/framing/length-prefix.ts";
+import { createLineDecoder, encodeLine } from "../src/framing/ndjson.ts";
+import { serve, serveIpc } from "../src/node/index.ts";
 import { median, print } from "./_report.ts";
 
 const CLIENTS = Number(process.env["WIRE_CLIENTS"] ?? 800);
 const SINGLE = Number(process.env["WIRE_EVENTS"] ?? 150);
 const BURSTS = Number(process.env["WIRE_BURSTS"] ?? 30);
-const ALL = ["ws", "earshot-ws", "res-write", "earshot-sse", "better-sse", "socket-io"] as const;
+const ALL = ["ws", "earshot-ws", "res-write", "earshot-sse", "better-sse", "socket-io", "earshot-unix", "earshot-unix-lines"] as const;
 type Kind = (typeof ALL)[number];
 /** All of them unless some are named, e.g. WIRE_KINDS=earshot-ws WIRE_PROFILE=1. */
 const KINDS: readonly Kind[] = process.env["WIRE_KINDS"] ? ALL.filter((kind) => process.env["WIRE_KINDS"]!.includes(kind)) : ALL;
@@ -104,7 +109,18 @@ const HALLS: Record<Kind, () => Promise<Hall>> = {
   },
   "earshot-ws": earshot,
   "earshot-sse": earshot,
+  "earshot-unix": onSocket,
+  "earshot-unix-lines": onSocket,
 };
+
+/** Its path travels where the others have their token. */
+async function onSocket(): Promise<Hall> {
+  const producer = createProducer({ agent_id: "bench", hub: { max_subscriptions_per_principal: 100_000, max_subscriptions: 100_000 } });
+  const directory = mkdtempSync(join(tmpdir(), "bench-"));
+  const { path } = await serveIpc(producer, { directory, limits: { connections: 100_000 } });
+  process.on("exit", () => rmSync(directory, { recursive: true, force: true }));
+  return { port: 0, token: path, send: (n) => void producer.hub.append(eventOf(n)) };
+}
 
 async function earshot(): Promise<Hall> {
   const producer = createProducer({ agent_id: "bench", hub: { max_subscriptions_per_principal: 100_000, max_subscriptions: 100_000 } });
@@ -178,6 +194,8 @@ async function clientProcess(kind: Kind, port: number, token: string | undefined
       });
       await stream(response.headers.get("location")!);
     },
+    "earshot-unix": () => unix(encodeLengthPrefix, createLengthPrefixDecoder()),
+    "earshot-unix-lines": () => unix(encodeLine, createLineDecoder()),
     "socket-io": () =>
       new Promise<void>((resolve) => {
         const client = io(`http://127.0.0.1:${port}`, { transports: ["websocket"], forceNew: true });
@@ -185,6 +203,18 @@ async function clientProcess(kind: Kind, port: number, token: string | undefined
         client.on("aaep.event", count);
       }),
   };
+  function unix(encode: (text: string) => Uint8Array, decoder: ReturnType<typeof createLineDecoder>): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const client = connect(token!, () => {
+        client.write(encode(JSON.stringify(ask)));
+        resolve();
+      });
+      client.on("error", reject);
+      client.on("data", (chunk) => {
+        for (const bytes of decoder.feed(chunk)) count(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString());
+      });
+    });
+  }
   function socket(url: string, protocols: string[], first?: string): Promise<void> {
     return new Promise((resolve, reject) => {
       const client = new WebSocket(url, protocols, { headers: authorization, perMessageDeflate: false });
@@ -287,6 +317,9 @@ else {
         ws_burst_vs_ws: ratio("earshot-ws", "ws", "burst"),
         sse_burst_vs_res_write: ratio("earshot-sse", "res-write", "burst"),
         memory_vs_ws: ratio("earshot-ws", "ws", "rss"),
+        unix_vs_ws: ratio("earshot-unix", "earshot-ws", "single"),
+        unix_lines_vs_ws: ratio("earshot-unix-lines", "earshot-ws", "single"),
+        unix_burst_vs_ws_burst: ratio("earshot-unix", "earshot-ws", "burst"),
       },
     },
     {
@@ -296,6 +329,7 @@ else {
       ws_vs_socketio: "at least 1.8",
       ws_burst_vs_ws: "at least 3",
       sse_burst_vs_res_write: "at least 3",
+      unix_vs_ws: "at least 1.0",
     },
   );
 }

@@ -132,6 +132,7 @@ describe("the check itself", () => {
       "src/transports/sse/server.ts",
       'import type { Principal } from "../../auth/principal.ts"; import { x } from "./fields.ts";',
     ],
+    ["src/transports/sse/server.ts", 'import { openLine } from "../open-line.ts";'],
     ["src/stores/embedded.ts", 'import type { Store } from "../hub/store.ts";'],
     ["src/bridges/mcp/a.ts", 'import { x } from "../../transports/memory/server.ts";'],
     [
@@ -243,9 +244,10 @@ function isAt(target: string, place: string): boolean {
   return new RegExp(`^src/${pattern}(?:/|\\.tsx?$)`).test(target);
 }
 
-/** Each transport is a room of its own. */
+/** Each transport is a room of its own; files directly under src/transports are the hallway they share. */
 function isOwn(file: string, target: string): boolean {
   const parts = file.split("/");
+  if (parts[1] === "transports" && /^src\/transports\/[^/]+\.ts$/.test(target)) return true;
   const depth = parts[1] === "transports" ? 3 : 2;
   return parts.length > depth && target.startsWith(`${parts.slice(0, depth).join("/")}/`);
 }

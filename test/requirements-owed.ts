@@ -5,21 +5,9 @@ export const OWED: Record<string, string[]> = {
   // filter, shape, segment, coalesce, budget, pace
   delivery: [],
   // framing, transports, authentication, the served manifest
-  wire: [
-    "HS-20",
-    "TRN-01",
-    "TRN-02",
-    "TRN-04",
-    "TRN-07",
-    "TRN-08",
-    "TRN-09",
-    "TRN-18",
-    "SSE-07",
-    "WS-02",
-    "WS-03",
-  ],
+  wire: ["HS-20", "TRN-04", "TRN-18", "SSE-07", "WS-02", "WS-03"],
   // the log, resuming, restarts
-  durability: ["TRN-05", "SSE-06", "WS-06"],
+  durability: ["SSE-06", "WS-06"],
   // the subscriber and its announcer, and how it puts questions to a person and takes their answers
   listener: [
     "HS-17",
@@ -38,7 +26,6 @@ export const OWED: Record<string, string[]> = {
     "CNF-38",
     "CNF-39",
     "CNF-40",
-    "TRN-06",
     "SEC-12",
     "SEC-14",
     "I18N-12",
@@ -58,7 +45,7 @@ export const OWED: Record<string, string[]> = {
     "SUB-15",
   ],
   // the local transports: Unix socket and named pipe, stdio, gRPC
-  desk: ["IPC-04", "IPC-09", "IPC-11", "RPC-01"],
+  desk: [],
   // live regions, the element, the page
   browser: ["I18N-14"],
   // the suite and its reports

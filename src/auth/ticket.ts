@@ -5,7 +5,7 @@
 import type { Principal } from "../protocol/principal.ts";
 import { type Authenticator, isExpired, sameSecret } from "./authenticate.ts";
 
-export interface Tickets {
+interface Tickets {
   issue(subscription_id: string, principal: Principal): string;
   readonly authenticate: Authenticator;
 }

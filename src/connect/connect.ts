@@ -6,6 +6,7 @@
 import { EarshotError } from "../protocol/errors.ts";
 import { type SubscribeOptions, Subscriber } from "../subscriber/subscriber.ts";
 import type { ClientTransport } from "../subscriber/transport.ts";
+import type { TrustOptions } from "../subscriber/trust.ts";
 import type { GrpcClientTls } from "../transports/grpc/client.ts";
 import type { Token, WebSocketLike } from "../transports/websocket/client.ts";
 import { placeOf, splitCommand } from "./address.ts";
@@ -19,9 +20,22 @@ export interface ConnectOptions extends SubscribeOptions {
   readonly silence_ms?: number;
   /** For grpcs://, in PEM: an authority of your own, and your certificate where the agent asks for one. */
   readonly tls?: GrpcClientTls;
+  /** Keys this agent is known by: its manifest must be signed with one of them, on every connection (MAN-08). */
+  readonly trust?: TrustOptions;
 }
 
-export async function transportFor(
+/** The transport for an address; where `trust` is given, one that refuses an agent it does not know. */
+export async function transportFor(address: string, options: ConnectOptions = {}): Promise<ClientTransport> {
+  const { trust } = options;
+  if (options.accept_signed_manifests_only && !trust) {
+    throw new EarshotError("untrusted", "Give `trust: { keys }` as well: without keys a signature proves nothing.");
+  }
+  const transport = await plainTransport(address, options);
+  // Loaded only when used: checking signatures costs a library.
+  return trust ? (await import("../subscriber/trust.ts")).trusting(transport, trust) : transport;
+}
+
+async function plainTransport(
   address: string,
   { token, prefix = "/aaep/v1", silence_ms, tls }: ConnectOptions = {},
 ): Promise<ClientTransport> {
@@ -81,7 +95,7 @@ export async function subscribe(
   address: string | readonly [string, ...string[]],
   options: ConnectOptions = {},
 ): Promise<Subscriber> {
-  const { token: _, prefix: __, silence_ms: ___, tls: ____, ...rest } = options;
+  const { token: _, prefix: __, silence_ms: ___, tls: ____, trust: _____, ...rest } = options;
   const [first, ...others] = typeof address === "string" ? [address] : address;
   const transport = await transportFor(first, options);
   if (others.length === 0) return new Subscriber(transport, rest).connect();

@@ -10,7 +10,7 @@ import type { createGuard } from "./guard.ts";
 import { credentialsOf } from "./http.ts";
 import { inquiryOf } from "./node-http.ts";
 
-export interface CompatSocketSite {
+interface CompatSocketSite {
   readonly paths: readonly string[];
   readonly guard: ReturnType<typeof createGuard>;
   readonly authenticate: Authenticator;

@@ -22,14 +22,14 @@ import {
 /** Told of whatever arrives that is no message of AAEP: test drivers start a session that way. */
 export type StrayHook = (value: unknown, principal: Principal) => void;
 
-export interface CompatOptions {
+interface CompatOptions {
   readonly heartbeat_ms: number;
   readonly every: (ms: number, callback: () => void) => () => void;
   readonly stray?: StrayHook | undefined;
 }
 
 /** A WebSocket as this needs it: whole texts, and no end but the client's. */
-export interface BareSocket {
+interface BareSocket {
   send(text: string): Promise<void> | undefined;
   close(): void;
 }

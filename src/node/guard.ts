@@ -1,14 +1,14 @@
 /** Who may call from where: Host against DNS rebinding, Origin against other people's pages, CORS for the ones we know (A20). */
 import { isIP } from "node:net";
 
-export interface GuardOptions {
+interface GuardOptions {
   /** Names this server answers to, with or without port. On loopback: localhost and the loopback addresses. */
   readonly hosts: readonly string[];
   /** Pages from elsewhere that may call, e.g. https://chat.example.com. */
   readonly origins: readonly string[];
 }
 
-export type Guarded =
+type Guarded =
   | { readonly ok: true; readonly cors: Readonly<Record<string, string>> }
   | { readonly ok: false; readonly status: number; readonly message: string };
 

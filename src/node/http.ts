@@ -111,10 +111,10 @@ export async function answerInquiry(site: HttpSite, inquiry: Inquiry): Promise<H
   return safe(answer, cors);
 }
 
-const safe = (answer: HttpAnswer, cors: Readonly<Record<string, string>> = {}): HttpAnswer => ({
-  ...answer,
-  headers: { ...answer.headers, ...SAFE, ...cors },
-});
+const safe = (answer: HttpAnswer, cors: Readonly<Record<string, string>> = {}): HttpAnswer => {
+  const vary = [answer.headers["vary"], cors["vary"]].filter((name) => name !== undefined).join(", ");
+  return { ...answer, headers: { ...answer.headers, ...SAFE, ...cors, ...(vary ? { vary } : {}) } };
+};
 
 /** A public page that was allowed here may call a private address, if its browser asks first. */
 const privateNetwork = ({ header }: Inquiry): Record<string, string> =>

@@ -13,7 +13,7 @@ import { EXTENSION_PREFIX, EXTENSION_URI } from "../protocol/extension.ts";
 import type { Offer } from "../protocol/negotiate.ts";
 import { CORE_CONTEXT, type ProducerManifest } from "../protocol/types.ts";
 
-export interface Endpoints {
+interface Endpoints {
   readonly transports: readonly string[];
   readonly prefix: string;
   readonly max_concurrent_subscriptions?: number | undefined;
@@ -110,7 +110,7 @@ export interface Publication {
   keys(): JSONWebKeySet | undefined;
 }
 
-export interface PublicationOptions {
+interface PublicationOptions {
   readonly manifest: () => ProducerManifest;
   readonly signing?: SigningKey | undefined;
   /** Hears every new signature: listeners that insist on one are sent the newest. */

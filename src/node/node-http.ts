@@ -35,8 +35,10 @@ export function inquiryOf(request: Request, limits: Pick<NodeHttpLimits, "body_b
 
 export function certificateOf(socket: TLSSocket): Inquiry["certificate"] {
   if (!socket.authorized) return undefined;
-  const { subject, fingerprint256 } = socket.getPeerCertificate();
-  return subject ? { subject: String(subject.CN ?? ""), fingerprint: fingerprint256 } : undefined;
+  const { subject, fingerprint256, valid_to } = socket.getPeerCertificate();
+  // Several names in one certificate would leave it open who this is.
+  if (typeof subject?.CN !== "string") return undefined;
+  return { subject: subject.CN, fingerprint: fingerprint256, expires_at: Date.parse(valid_to) };
 }
 
 /** Stops reading at the limit, not after it (A11). */
@@ -74,7 +76,8 @@ export async function handleNodeRequest(site: HttpSite, request: Request, respon
     if (!stream) {
       // A body that was not read to its end makes the connection useless for another request.
       const unread = !request.readableEnded && request.method === "POST";
-      plain.writeHead(status, unread && request.httpVersionMajor === 1 ? { ...headers, connection: "close" } : headers);
+      const sized = body === undefined ? headers : { ...headers, "content-length": String(Buffer.byteLength(body)) };
+      plain.writeHead(status, unread && request.httpVersionMajor === 1 ? { ...sized, connection: "close" } : sized);
       plain.end(body);
       return;
     }

@@ -13,7 +13,7 @@ import type { Metrics } from "./metrics.ts";
 import type { ReplyRate } from "./reply-rate.ts";
 import { parseTraceparent } from "./trace.ts";
 
-export interface PorterOptions {
+interface PorterOptions {
   readonly metrics: Metrics;
   readonly log: Logger;
   readonly rate: ReplyRate;

@@ -118,7 +118,7 @@ export class Announcer {
     const silent =
       !this.#settings.still_working || this.#paused || this.#desk.current || !this.#mouth.queue.idle;
     if (active.length === 0 || silent || !this.#quiet.due(now)) return;
-    const tool = active.flatMap(({ tools }) => [...tools.values()]).at(-1);
+    const tool = active.flatMap(({ tools }) => [...tools.values()]).at(-1)?.said;
     const words = tool ? this.phrases.say("still_working_on", { tool }) : this.phrases.say("still_working");
     this.#say("still_working", "background", [words], now);
   }
@@ -383,8 +383,12 @@ export class Announcer {
       const told = (one: Utterance) =>
         one.urgency !== "critical" && /^(?:state|progress|tool|still_working)$/.test(one.kind);
       const missed = this.#mouth.skip(told);
-      const account = this.#sessions.active.flatMap((one) => this.#account.sentence(one, this.phrases));
-      if (missed.length > 0 && account.length > 0) this.#say("digest", "normal", account, now);
+      // What was held back is told as one account, not as a backlog.
+      const account =
+        missed.length === 0
+          ? []
+          : this.#sessions.active.flatMap((one) => this.#account.sentence(one, this.phrases));
+      if (account.length > 0) this.#say("digest", "normal", account, now);
     }
     this.#mouth.queue.hold(held);
   }

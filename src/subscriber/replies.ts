@@ -138,7 +138,7 @@ export class Desk {
       print,
       deadline: now + seconds * 1000,
       more: deadlineOf(event)?.extensions_left ?? 0,
-      warned: WARN_AT.filter((left) => seconds * 1000 <= left * 2).length,
+      warned: WARN_AT.filter((left) => seconds * 1000 < left * 2).length,
       step: "ask",
       awaiting: undefined,
       heard: false,
@@ -215,7 +215,7 @@ export class Desk {
     const longer = at > question.deadline + 5_000;
     question.deadline = at;
     if (!longer) return;
-    question.warned = WARN_AT.filter((left) => notice.seconds_left * 1000 <= left * 2).length;
+    question.warned = WARN_AT.filter((left) => notice.seconds_left * 1000 < left * 2).length;
     const { phrases } = this.#reader(question);
     this.#say(
       question,

@@ -9,7 +9,8 @@ afterEach(async () => {
   for (const one of close.splice(0)) await one();
 });
 
-const question = (raw: Raw): Heard => raw.heard.findLast(({ type }) => type === "aaep:agent.awaiting.confirmation");
+const question = (raw: Raw): Heard =>
+  raw.heard.filter(({ type }) => type === "aaep:agent.awaiting.confirmation").at(-1);
 const reply = (raw: Raw, decision: string) => ({
   type: "confirmation.reply",
   reply_token: question(raw).reply_token,
@@ -63,7 +64,11 @@ describe.each(RAW_TRANSPORTS)("$name", ({ serve, outlived, name }) => {
   it("anything before the request is refused in words", async () => {
     const { connect } = await open();
     const raw = await connect();
-    raw.send({ type: "subscription.renegotiate", subscription_id: "sub_00000000000000000000000000000000", capabilities: { max_events_per_second: 1 } });
+    raw.send({
+      type: "subscription.renegotiate",
+      subscription_id: "sub_00000000000000000000000000000000",
+      capabilities: { max_events_per_second: 1 },
+    });
     await until(() => raw.closed, "the end");
     expect(raw.heard).toMatchObject([{ type: "subscription.rejected" }]);
     expect(raw.heard[0].reason_message).toContain("subscription.request");
@@ -83,7 +88,11 @@ describe.each(RAW_TRANSPORTS)("$name", ({ serve, outlived, name }) => {
     const { agent, connect } = await open();
     const raw = await subscribed(connect);
     const sent: string[] = [];
-    const subscription = agent.hub.find(raw.heard[0].subscription_id, { id: "local", role: "reply", audiences: "all" })!;
+    const subscription = agent.hub.find(raw.heard[0].subscription_id, {
+      id: "local",
+      role: "reply",
+      audiences: "all",
+    })!;
     const { peer } = subscription;
     const send = peer!.send.bind(peer);
     peer!.send = (event) => {
@@ -100,7 +109,13 @@ describe.each(RAW_TRANSPORTS)("$name", ({ serve, outlived, name }) => {
 
   it("a message of 64 KiB and one of nearly 1 MiB are read; a larger one ends the line in words: TRN-12, LIM-08 (A11)", async () => {
     const { connect } = await open();
-    const padded = (bytes: number) => ({ type: "subscription.request", aaep_version: "1.0.0", subscriber_id: "raw", capabilities: REQUEST.capabilities, extensions: { x: { pad: "x".repeat(bytes) } } });
+    const padded = (bytes: number) => ({
+      type: "subscription.request",
+      aaep_version: "1.0.0",
+      subscriber_id: "raw",
+      capabilities: REQUEST.capabilities,
+      extensions: { x: { pad: "x".repeat(bytes) } },
+    });
     for (const bytes of [65_536, 1_040_000]) await subscribed(connect, padded(bytes));
     const raw = await subscribed(connect);
     raw.send(padded(1_100_000));
@@ -115,10 +130,24 @@ describe.each(RAW_TRANSPORTS)("$name", ({ serve, outlived, name }) => {
     await until(has(raw, "aaep:agent.awaiting.confirmation"), "the question");
     raw.send({ type: "aaep:agent.session.started" });
     raw.text('{"type":"nonsense"}');
-    raw.text(JSON.stringify(reply(raw, "reject")).replace('"decision":"reject"', '"decision":"reject","decision":"accept"'));
-    raw.text(JSON.stringify({ ...reply(raw, "accept"), reply_token: "rpl_00000000000000000000000000000000" }));
-    raw.send({ type: "subscription.renegotiate", subscription_id: raw.heard[0].subscription_id, capabilities: { max_events_per_second: 50 } });
-    await until(() => raw.heard.filter(({ type }) => type === "subscription.accepted").length === 2, "the line still works");
+    raw.text(
+      JSON.stringify(reply(raw, "reject")).replace(
+        '"decision":"reject"',
+        '"decision":"reject","decision":"accept"',
+      ),
+    );
+    raw.text(
+      JSON.stringify({ ...reply(raw, "accept"), reply_token: "rpl_00000000000000000000000000000000" }),
+    );
+    raw.send({
+      type: "subscription.renegotiate",
+      subscription_id: raw.heard[0].subscription_id,
+      capabilities: { max_events_per_second: 50 },
+    });
+    await until(
+      () => raw.heard.filter(({ type }) => type === "subscription.accepted").length === 2,
+      "the line still works",
+    );
     expect(ran()).toBe(0);
     raw.send(reply(raw, "reject"));
     expect(await outcome).toMatchObject({ ran: false, outcome: "rejected" });
@@ -130,7 +159,11 @@ describe.each(RAW_TRANSPORTS)("$name", ({ serve, outlived, name }) => {
     const raw = await subscribed(connect, outlived ? RESUMABLE : REQUEST);
     const { outcome, session } = ask(agent);
     await until(has(raw, "aaep:agent.awaiting.confirmation"), "the question");
-    raw.send({ type: "subscription.close", subscription_id: raw.heard[0].subscription_id, reason_code: "subscriber_shutdown" });
+    raw.send({
+      type: "subscription.close",
+      subscription_id: raw.heard[0].subscription_id,
+      reason_code: "subscriber_shutdown",
+    });
     expect(await outcome).toMatchObject({ ran: false, outcome: "disconnected" });
     await until(() => raw.closed, "the end");
     expect(agent.hub.subscriptions).toBe(0);
@@ -159,7 +192,10 @@ describe.each(RAW_TRANSPORTS)("$name", ({ serve, outlived, name }) => {
       return session.complete();
     }
     const { subscription_id } = first.heard[0];
-    const second = await subscribed(connect, { ...RESUMABLE, extensions: { earshot: { resume: { subscription_id, last_event_id: question(first).event_id } } } });
+    const second = await subscribed(connect, {
+      ...RESUMABLE,
+      extensions: { earshot: { resume: { subscription_id, last_event_id: question(first).event_id } } },
+    });
     expect(second.heard[0].subscription_id).toBe(subscription_id);
     await until(has(second, "aaep:agent.awaiting.confirmation"), "the question again");
     expect(question(second)).toEqual(question(first));

@@ -60,7 +60,10 @@ async function fragileWire(to: string, at: string, roll: (sides: number) => numb
       });
     pass(near, far);
     pass(far, near);
-    for (const [one, other] of [[near, far], [far, near]] as const) {
+    for (const [one, other] of [
+      [near, far],
+      [far, near],
+    ] as const) {
       one.on("error", () => {});
       one.on("close", () => other.destroy());
     }
@@ -70,75 +73,82 @@ async function fragileWire(to: string, at: string, roll: (sides: number) => numb
   return state;
 }
 
-describe.each(["length-prefix", "ndjson"] as const)("a Unix socket, framed by %s, that is cut %s times at random", (framing) => {
-  it(`with our resume comes back exactly: every word once, each question asked and answered once: TRN-05, TRN-06, IPC-11 (CON-16)`, { timeout: 300_000 }, async () => {
-    const directory = mkdtempSync(join(tmpdir(), "cuts-"));
-    tidy.push(() => rmSync(directory, { recursive: true, force: true }));
-    const agent = createProducer({ agent_id: "com.example.cuts", agent_name: "Cuts", warn: () => {} });
-    const serving = await serveIpc(agent, { directory, log: () => {} });
-    tidy.push(() => serving.close());
-    const roll = dice(framing.length);
-    const through = join(directory, "w.sock");
-    const wire = await fragileWire(serving.path, through, roll, () => wire?.cuts >= CUTS);
+describe.each(["length-prefix", "ndjson"] as const)(
+  "a Unix socket, framed by %s, that is cut %s times at random",
+  (framing) => {
+    it(`with our resume comes back exactly: every word once, each question asked and answered once: TRN-05, TRN-06, IPC-11 (CON-16)`, {
+      timeout: 300_000,
+    }, async () => {
+      const directory = mkdtempSync(join(tmpdir(), "cuts-"));
+      tidy.push(() => rmSync(directory, { recursive: true, force: true }));
+      const agent = createProducer({ agent_id: "com.example.cuts", agent_name: "Cuts", warn: () => {} });
+      const serving = await serveIpc(agent, { directory, log: () => {} });
+      tidy.push(() => serving.close());
+      const roll = dice(framing.length);
+      const through = join(directory, "w.sock");
+      const wire = await fragileWire(serving.path, through, roll, () => wire?.cuts >= CUTS);
 
-    const sub = new Subscriber(createIpcClient({ path: through, framing }), { random: () => 0.001 });
-    for (let tries = 0; ; tries++) {
-      try {
-        await sub.connect();
-        break;
-      } catch (error) {
-        if (tries > 50) throw error;
+      const sub = new Subscriber(createIpcClient({ path: through, framing }), { random: () => 0.001 });
+      for (let tries = 0; ; tries++) {
+        try {
+          await sub.connect();
+          break;
+        } catch (error) {
+          if (tries > 50) throw error;
+        }
       }
-    }
-    const ids = new Set<string>();
-    let twice = 0;
-    let text = "";
-    let gaps = 0;
-    const asked: string[] = [];
-    sub.on("event", (event) => {
-      twice += Number(ids.has(event.event_id));
-      ids.add(event.event_id);
-      if (event.type === "aaep:agent.output.streaming") text += (event as OutputStreaming).chunk;
-    });
-    sub.on("gap", () => void gaps++);
-    sub.on("confirmation", (ask) => {
-      asked.push(ask.event.reply_token);
-      void ask.accept().catch(() => undefined);
-    });
-    let said = "";
-    let ran = 0;
-    let questions = 0;
-    for (let round = 0; wire.cuts < CUTS; round++) {
-      if (round > 20 * CUTS) throw new Error(`Only ${wire.cuts} cuts.`);
-      await agent.run({ summary: `Round ${round}.` }, async (session) => {
-        for (let i = 0; i < 8; i++) {
-          const words = `Round ${round}, sentence ${i}, with ${"words ".repeat(roll(40))}in it. `;
-          said += words;
-          await session.say(words);
-          if (roll(3) === 0) await new Promise((resolve) => setImmediate(resolve));
-        }
-        if (round % 4 === 0) {
-          questions++;
-          const outcome = await session.tool(TRANSFER, () => ++ran);
-          expect(outcome).toMatchObject({ ran: true });
-        }
+      const ids = new Set<string>();
+      let twice = 0;
+      let text = "";
+      let gaps = 0;
+      const asked: string[] = [];
+      sub.on("event", (event) => {
+        twice += Number(ids.has(event.event_id));
+        ids.add(event.event_id);
+        if (event.type === "aaep:agent.output.streaming") text += (event as OutputStreaming).chunk;
       });
-    }
-    await until(() => text.length >= said.length, `all words (${text.length} of ${said.length})`, 30_000);
-    expect(text).toBe(said);
-    expect({ twice, gaps }).toEqual({ twice: 0, gaps: 0 });
-    expect(ran).toBe(questions);
-    expect(new Set(asked).size).toBe(asked.length);
-    expect(asked).toHaveLength(questions);
-    expect(wire.cuts).toBeGreaterThanOrEqual(CUTS);
-    await sub.close();
-  });
-});
+      sub.on("gap", () => void gaps++);
+      sub.on("confirmation", (ask) => {
+        asked.push(ask.event.reply_token);
+        void ask.accept().catch(() => undefined);
+      });
+      let said = "";
+      let ran = 0;
+      let questions = 0;
+      for (let round = 0; wire.cuts < CUTS; round++) {
+        if (round > 20 * CUTS) throw new Error(`Only ${wire.cuts} cuts.`);
+        await agent.run({ summary: `Round ${round}.` }, async (session) => {
+          for (let i = 0; i < 8; i++) {
+            const words = `Round ${round}, sentence ${i}, with ${"words ".repeat(roll(40))}in it. `;
+            said += words;
+            await session.say(words);
+            if (roll(3) === 0) await new Promise((resolve) => setImmediate(resolve));
+          }
+          if (round % 4 === 0) {
+            questions++;
+            const outcome = await session.tool(TRANSFER, () => ++ran);
+            expect(outcome).toMatchObject({ ran: true });
+          }
+        });
+      }
+      await until(() => text.length >= said.length, `all words (${text.length} of ${said.length})`, 30_000);
+      expect(text).toBe(said);
+      expect({ twice, gaps }).toEqual({ twice: 0, gaps: 0 });
+      expect(ran).toBe(questions);
+      expect(new Set(asked).size).toBe(asked.length);
+      expect(asked).toHaveLength(questions);
+      expect(wire.cuts).toBeGreaterThanOrEqual(CUTS);
+      await sub.close();
+    });
+  },
+);
 
 describe("without resume", () => {
   interface Place {
     readonly name: string;
-    open(agent: ReturnType<typeof createProducer>): Promise<() => { transport: ClientTransport; cut: () => void }>;
+    open(
+      agent: ReturnType<typeof createProducer>,
+    ): Promise<() => { transport: ClientTransport; cut: () => void }>;
   }
   const unix = (framing: "length-prefix" | "ndjson"): Place => ({
     name: `unix socket, ${framing}`,
@@ -168,34 +178,45 @@ describe("without resume", () => {
       return () => {
         const [there, back] = [new PassThrough(), new PassThrough()];
         serveStdio(agent, { input: there, output: back, log: () => {} });
-        return { transport: createStdioClient({ pipes: () => ({ input: back, output: there, close: () => void there.end() }) }), cut: () => void there.destroy() };
+        return {
+          transport: createStdioClient({
+            pipes: () => ({ input: back, output: there, close: () => void there.end() }),
+          }),
+          cut: () => void there.destroy(),
+        };
       };
     },
   };
 
-  it.each([unix("length-prefix"), unix("ndjson"), stdio])("$name: each of many drops ends the subscription, defaults its question at once, and the next handshake starts afresh: TRN-08, CNF-37, IPC-11, RPC-05", { timeout: 120_000 }, async ({ open }) => {
-    const agent = createProducer({ agent_id: "com.example.cuts", agent_name: "Cuts", warn: () => {} });
-    const dial = await open(agent);
-    const roll = dice(7);
-    const seen = new Set<string>();
-    for (let i = 0; i < CUTS; i++) {
-      const { transport, cut } = dial();
-      const sub = new Subscriber(transport, { reconnect: false, earshot: { resume: false } } as never);
-      let heard = 0;
-      sub.on("event", () => void heard++);
-      await sub.connect();
-      expect(seen.has(sub.id)).toBe(false);
-      seen.add(sub.id);
-      const session = agent.start({ summary: "Moving money." });
-      let ran = 0;
-      const outcome = session.tool(TRANSFER, () => ++ran);
-      const enough = roll(4);
-      await until(() => heard >= enough, "a few events");
-      cut();
-      expect(["disconnected", "nobody_to_ask"]).toContain((await outcome as { outcome?: string }).outcome);
-      expect(ran).toBe(0);
-      await until(() => agent.hub.subscriptions === 0, "the subscription is gone");
-      await session.complete();
-    }
-  });
+  it.each([unix("length-prefix"), unix("ndjson"), stdio])(
+    "$name: each of many drops ends the subscription, defaults its question at once, and the next handshake starts afresh: TRN-08, CNF-37, IPC-11, RPC-05",
+    { timeout: 120_000 },
+    async ({ open }) => {
+      const agent = createProducer({ agent_id: "com.example.cuts", agent_name: "Cuts", warn: () => {} });
+      const dial = await open(agent);
+      const roll = dice(7);
+      const seen = new Set<string>();
+      for (let i = 0; i < CUTS; i++) {
+        const { transport, cut } = dial();
+        const sub = new Subscriber(transport, { reconnect: false, earshot: { resume: false } } as never);
+        let heard = 0;
+        sub.on("event", () => void heard++);
+        await sub.connect();
+        expect(seen.has(sub.id)).toBe(false);
+        seen.add(sub.id);
+        const session = agent.start({ summary: "Moving money." });
+        let ran = 0;
+        const outcome = session.tool(TRANSFER, () => ++ran);
+        const enough = roll(4);
+        await until(() => heard >= enough, "a few events");
+        cut();
+        expect(["disconnected", "nobody_to_ask"]).toContain(
+          ((await outcome) as { outcome?: string }).outcome,
+        );
+        expect(ran).toBe(0);
+        await until(() => agent.hub.subscriptions === 0, "the subscription is gone");
+        await session.complete();
+      }
+    },
+  );
 });

@@ -9,7 +9,12 @@ import type { Producer } from "../../src/producer/producer.ts";
 import type { Handled } from "../../src/protocol/door.ts";
 import { EXTENSION_URI } from "../../src/protocol/extension.ts";
 import type { Principal } from "../../src/protocol/principal.ts";
-import type { CoreEvent, OtherMessage, SubscriptionAccepted, SubscriptionRequest } from "../../src/protocol/types.ts";
+import type {
+  CoreEvent,
+  OtherMessage,
+  SubscriptionAccepted,
+  SubscriptionRequest,
+} from "../../src/protocol/types.ts";
 import { Memory } from "../../src/subscriber/resume.ts";
 import type { ClientLine, ClientTransport } from "../../src/subscriber/transport.ts";
 import { createIpcClient } from "../../src/transports/ipc/client.ts";
@@ -57,7 +62,9 @@ class Desk {
 
   async path(principal: Principal): Promise<string> {
     const known = this.#sockets.get(principal.id);
-    const serving = known ?? serveIpc(this.#agent, { path: join(this.directory, `${principal.id}.sock`), principal, log: () => {} });
+    const serving =
+      known ??
+      serveIpc(this.#agent, { path: join(this.directory, `${principal.id}.sock`), principal, log: () => {} });
     this.#sockets.set(principal.id, serving);
     return (await serving).path;
   }
@@ -94,7 +101,11 @@ export async function clearDesks(): Promise<void> {
   for (const desk of all) await desk.close();
 }
 
-const requestOf = ({ capabilities, subscriber_id = "test-listener", extension }: EarOptions): SubscriptionRequest => ({
+const requestOf = ({
+  capabilities,
+  subscriber_id = "test-listener",
+  extension,
+}: EarOptions): SubscriptionRequest => ({
   type: "subscription.request",
   aaep_version: "1.0.0",
   subscriber_id,
@@ -146,7 +157,8 @@ function driver(name: string, dial: Dial): Driver {
             if (mine && code !== "connection_lost") closed = code;
           },
         });
-        if (opened.answer.type === "subscription.rejected") throw new Error(`The producer rejected the listener: ${opened.answer.reason_message}`);
+        if (opened.answer.type === "subscription.rejected")
+          throw new Error(`The producer rejected the listener: ${opened.answer.reason_message}`);
         accepted = accepted && transport.name !== "stdio" ? accepted : opened.answer;
         line = {
           ...opened,
@@ -186,6 +198,12 @@ function driver(name: string, dial: Dial): Driver {
   };
 }
 
-export const lengthPrefixDriver = driver("unix socket, length prefix", async (desk, principal) => createIpcClient({ path: await desk.path(principal) }));
-export const linesDriver = driver("unix socket, lines", async (desk, principal) => createIpcClient({ path: await desk.path(principal), framing: "ndjson" }));
-export const stdioDriver = driver("stdio", async (desk, principal) => createStdioClient({ pipes: () => desk.pipes(principal) }));
+export const lengthPrefixDriver = driver("unix socket, length prefix", async (desk, principal) =>
+  createIpcClient({ path: await desk.path(principal) }),
+);
+export const linesDriver = driver("unix socket, lines", async (desk, principal) =>
+  createIpcClient({ path: await desk.path(principal), framing: "ndjson" }),
+);
+export const stdioDriver = driver("stdio", async (desk, principal) =>
+  createStdioClient({ pipes: () => desk.pipes(principal) }),
+);

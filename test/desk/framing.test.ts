@@ -31,11 +31,15 @@ describe.each(FRAMINGS)("framing by $name", ({ create, encode }) => {
   it("finds the same messages wherever the stream is cut, without parsing JSON: TRN-02, IPC-04, IPC-09", () => {
     const document = fc.json({ noUnicodeString: false } as never).map((json) => JSON.stringify({ json }));
     fc.assert(
-      fc.property(fc.array(document, { maxLength: 8 }), fc.array(fc.integer({ min: 1, max: 40 }), { maxLength: 6 }), (documents, cuts) => {
-        const decoder = create();
-        expect(feed(decoder, Buffer.concat(documents.map(encode)), cuts)).toEqual(documents);
-        expect(decoder).toMatchObject({ waiting: 0, fault: undefined });
-      }),
+      fc.property(
+        fc.array(document, { maxLength: 8 }),
+        fc.array(fc.integer({ min: 1, max: 40 }), { maxLength: 6 }),
+        (documents, cuts) => {
+          const decoder = create();
+          expect(feed(decoder, Buffer.concat(documents.map(encode)), cuts)).toEqual(documents);
+          expect(decoder).toMatchObject({ waiting: 0, fault: undefined });
+        },
+      ),
       { numRuns: 500 },
     );
   });
@@ -65,7 +69,13 @@ describe.each(FRAMINGS)("framing by $name", ({ create, encode }) => {
   it(`takes 10,000 random byte streams without a crash, a hang or unbounded memory (A09)`, () => {
     const chunk = fc.oneof(
       fc.uint8Array({ maxLength: 64 }),
-      fc.constantFrom(Buffer.from("{}\n"), Buffer.from([0, 0, 0, 2, 0x7b, 0x7d]), Buffer.from([0, 0x10, 0, 1]), Buffer.from([0xff, 0xff, 0xff, 0xff]), Buffer.from("\r\n\n")),
+      fc.constantFrom(
+        Buffer.from("{}\n"),
+        Buffer.from([0, 0, 0, 2, 0x7b, 0x7d]),
+        Buffer.from([0, 0x10, 0, 1]),
+        Buffer.from([0xff, 0xff, 0xff, 0xff]),
+        Buffer.from("\r\n\n"),
+      ),
     );
     fc.assert(
       fc.property(fc.array(chunk, { maxLength: 12 }), (chunks) => {
@@ -84,25 +94,62 @@ describe.each(FRAMINGS)("framing by $name", ({ create, encode }) => {
 
 describe("lines", () => {
   it("may end in CR LF, and empty ones are passed over", () => {
-    expect(createLineDecoder().feed(Buffer.from('\n\r\n{"a":1}\r\n\n{"b":2}\n')).map(text)).toEqual(['{"a":1}', '{"b":2}']);
+    expect(createLineDecoder().feed(Buffer.from('\n\r\n{"a":1}\r\n\n{"b":2}\n')).map(text)).toEqual([
+      '{"a":1}',
+      '{"b":2}',
+    ]);
   });
 });
 
 describe("JSON-RPC lines", () => {
   it("say what they are, and are never two things: RPC-01", () => {
-    expect(parseRpc(rpcRequest(7, "aaep.ping", "{}"))).toEqual({ kind: "request", id: 7, method: "aaep.ping", params: {} });
-    expect(parseRpc(rpcNotification("aaep.event", '{"n":1.0}'))).toEqual({ kind: "notification", method: "aaep.event", params: { n: 1 }, json: '{"n":1.0}' });
-    expect(parseRpc('{"method":"aaep.event","params":{},"jsonrpc":"2.0"}')).toMatchObject({ kind: "notification", json: undefined });
+    expect(parseRpc(rpcRequest(7, "aaep.ping", "{}"))).toEqual({
+      kind: "request",
+      id: 7,
+      method: "aaep.ping",
+      params: {},
+    });
+    expect(parseRpc(rpcNotification("aaep.event", '{"n":1.0}'))).toEqual({
+      kind: "notification",
+      method: "aaep.event",
+      params: { n: 1 },
+      json: '{"n":1.0}',
+    });
+    expect(parseRpc('{"method":"aaep.event","params":{},"jsonrpc":"2.0"}')).toMatchObject({
+      kind: "notification",
+      json: undefined,
+    });
     expect(parseRpc(rpcResult("a", "null"))).toEqual({ kind: "result", id: "a", result: null });
-    expect(parseRpc(rpcError(null, { code: -1, message: "no" }))).toEqual({ kind: "error", id: null, code: -1, message: "no" });
-    for (const fault of ["", "[]", "1", "null", "{}", '{"jsonrpc":"1.0","method":"x"}', '{"jsonrpc":"2.0","id":{},"method":"x"}', '{"jsonrpc":"2.0","id":1,"result":1,"error":{}}', '{"jsonrpc":"2.0","method":1,"id":1}']) {
+    expect(parseRpc(rpcError(null, { code: -1, message: "no" }))).toEqual({
+      kind: "error",
+      id: null,
+      code: -1,
+      message: "no",
+    });
+    for (const fault of [
+      "",
+      "[]",
+      "1",
+      "null",
+      "{}",
+      '{"jsonrpc":"1.0","method":"x"}',
+      '{"jsonrpc":"2.0","id":{},"method":"x"}',
+      '{"jsonrpc":"2.0","id":1,"result":1,"error":{}}',
+      '{"jsonrpc":"2.0","method":1,"id":1}',
+    ]) {
       expect(parseRpc(fault), fault).toMatchObject({ kind: "fault" });
     }
   });
 });
 
 describe("a session fed with noise", () => {
-  const door: Door = { request: () => ({ answer: { type: "subscription.rejected", reason_code: "unknown", reason_message: "No." } }), find: () => undefined, handle: () => ({ taken: false }) };
+  const door: Door = {
+    request: () => ({
+      answer: { type: "subscription.rejected", reason_code: "unknown", reason_message: "No." },
+    }),
+    find: () => undefined,
+    handle: () => ({ taken: false }),
+  };
   const principal = { id: "local", role: "reply", audiences: "all" } as const;
   const noise = fc.array(
     fc.oneof(
@@ -110,7 +157,14 @@ describe("a session fed with noise", () => {
       fc.json().map((json) => Buffer.from(`${json}\n`)),
       fc.json().map((json) => encodeLengthPrefix(json)),
       fc.json().map((json) => Buffer.from(`${rpcRequest(1, "aaep.subscribe", json)}\n`)),
-      fc.constantFrom('{"type":"subscription.request"}\n', '{"__proto__":{}}\n', `${"[".repeat(5_000)}\n`, '{"jsonrpc":"2.0","method":"aaep.reply","params":{"type":"confirmation.reply"}}\n').map((one) => Buffer.from(one)),
+      fc
+        .constantFrom(
+          '{"type":"subscription.request"}\n',
+          '{"__proto__":{}}\n',
+          `${"[".repeat(5_000)}\n`,
+          '{"jsonrpc":"2.0","method":"aaep.reply","params":{"type":"confirmation.reply"}}\n',
+        )
+        .map((one) => Buffer.from(one)),
     ),
     { maxLength: 6 },
   );
@@ -121,7 +175,17 @@ describe("a session fed with noise", () => {
         fc.property(noise, (chunks) => {
           let written = 0;
           let ended = 0;
-          const session = open({ write: (frame) => void (written += frame.byteLength), end: () => void ended++ }, door, principal);
+          const session = open(
+            {
+              write(frame) {
+                written += frame.byteLength;
+                return undefined;
+              },
+              end: () => void ended++,
+            },
+            door,
+            principal,
+          );
           for (const chunk of chunks) session.bytes(chunk);
           session.closed();
           expect(ended).toBeLessThanOrEqual(1);

@@ -24,7 +24,15 @@ beforeAll(async () => {
   const outdir = join(root, "node_modules/.cache/earshot-desk");
   mkdirSync(outdir, { recursive: true });
   agentFile = join(outdir, `agent-${process.pid}.mjs`);
-  await build({ entryPoints: [join(root, "test/desk/agent.ts")], outfile: agentFile, bundle: true, format: "esm", platform: "node", packages: "external", logLevel: "warning" });
+  await build({
+    entryPoints: [join(root, "test/desk/agent.ts")],
+    outfile: agentFile,
+    bundle: true,
+    format: "esm",
+    platform: "node",
+    packages: "external",
+    logLevel: "warning",
+  });
   directory = mkdtempSync(join(tmpdir(), "desk-"));
 });
 afterAll(() => {
@@ -53,32 +61,35 @@ describe.runIf(hasPython)("the Python listener, with nothing but its standard li
     { framing: "a length prefix", flags: [], answer: "no" },
     { framing: "lines", flags: ["--lines"], answer: "yes" },
     { framing: "lines", flags: ["--lines"], answer: "no" },
-  ])("goes through a whole bank transfer, framed by $framing, and says $answer: IPC-09, TRN-02, TRN-17", async ({ flags, answer }) => {
-    const agent = createProducer({ agent_id: "com.example.bank", agent_name: "Bank", warn: () => {} });
-    const serving = await serveIpc(agent, { directory: join(directory, "aaep"), log: () => {} });
-    // Without a path: it finds the agent by the directory that is the contract.
-    const child = spawn(PYTHON, [join(root, "examples/python-listener/listener.py"), ...flags], {
-      env: { ...process.env, XDG_RUNTIME_DIR: directory, EARSHOT_ANSWER: answer, PYTHONUTF8: "1" },
-    });
-    const said = watch(child);
-    await until(() => agent.hub.subscriptions === 1 || said.code !== undefined, "the listener");
-    let moved = 0;
-    await agent.run({ summary: "Moving money." }, async (session) => {
-      const sent = await session.tool(TRANSFER, () => ++moved);
-      await session.say(sent.ran ? "Done. Your savings have grown. Ẹ ṣé!" : "Nothing was moved.");
-    });
-    await until(() => said.code !== undefined, "its end");
-    expect(said).toMatchObject({ code: 0, err: "" });
-    expect(moved).toBe(answer === "yes" ? 1 : 0);
-    expect(said.out).toContain("Listening to Bank.");
-    expect(said.out).toContain("Question: Transfer 500 dollars to savings.");
-    expect(said.out).toContain("The money moves at once and cannot be called back.");
-    expect(said.out).toMatch(/amount: 500/i);
-    expect(said.out).toContain(answer === "yes" ? "Ẹ ṣé!" : "Nothing was moved.");
-    expect(said.out.trim().endsWith("The session is over.")).toBe(true);
-    await until(() => agent.hub.subscriptions === 0, "it left");
-    await serving.close();
-  });
+  ])(
+    "goes through a whole bank transfer, framed by $framing, and says $answer: IPC-09, TRN-02, TRN-17",
+    async ({ flags, answer }) => {
+      const agent = createProducer({ agent_id: "com.example.bank", agent_name: "Bank", warn: () => {} });
+      const serving = await serveIpc(agent, { directory: join(directory, "aaep"), log: () => {} });
+      // Without a path: it finds the agent by the directory that is the contract.
+      const child = spawn(PYTHON, [join(root, "examples/python-listener/listener.py"), ...flags], {
+        env: { ...process.env, XDG_RUNTIME_DIR: directory, EARSHOT_ANSWER: answer, PYTHONUTF8: "1" },
+      });
+      const said = watch(child);
+      await until(() => agent.hub.subscriptions === 1 || said.code !== undefined, "the listener");
+      let moved = 0;
+      await agent.run({ summary: "Moving money." }, async (session) => {
+        const sent = await session.tool(TRANSFER, () => ++moved);
+        await session.say(sent.ran ? "Done. Your savings have grown. Ẹ ṣé!" : "Nothing was moved.");
+      });
+      await until(() => said.code !== undefined, "its end");
+      expect(said).toMatchObject({ code: 0, err: "" });
+      expect(moved).toBe(answer === "yes" ? 1 : 0);
+      expect(said.out).toContain("Listening to Bank.");
+      expect(said.out).toContain("Question: Transfer 500 dollars to savings.");
+      expect(said.out).toContain("The money moves at once and cannot be called back.");
+      expect(said.out).toMatch(/amount: 500/i);
+      expect(said.out).toContain(answer === "yes" ? "Ẹ ṣé!" : "Nothing was moved.");
+      expect(said.out.trim().endsWith("The session is over.")).toBe(true);
+      await until(() => agent.hub.subscriptions === 0, "it left");
+      await serving.close();
+    },
+  );
 });
 
 describe("stdio, between real processes", () => {
@@ -107,10 +118,14 @@ describe("stdio, between real processes", () => {
     });
     expect(status, stderr).toBe(0);
     expect(stdout.endsWith("\n")).toBe(true);
-    const lines = stdout.trimEnd().split("\n").map((line) => JSON.parse(line));
+    const lines = stdout
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line));
     expect(lines[0]).toMatchObject({ jsonrpc: "2.0", id: 1, result: { type: "subscription.accepted" } });
     const events = lines.filter(({ method }) => method === "aaep.event").map(({ params }) => params);
-    for (const event of events) expect(parse(JSON.stringify(event), { mode: "tolerant" })).toMatchObject({ ok: true, kind: "event" });
+    for (const event of events)
+      expect(parse(JSON.stringify(event), { mode: "tolerant" })).toMatchObject({ ok: true, kind: "event" });
     expect(events.at(-1).type).toBe("aaep:agent.session.completed");
     expect(lines.at(-1)).toMatchObject({ method: "aaep.close", params: { type: "subscription.close" } });
     expect(stdout).not.toContain("library says hello");
@@ -135,11 +150,23 @@ describe("stdio, between real processes", () => {
   it("JSON-RPC errors speak of JSON-RPC alone, a rejection is a result, and pings are answered (CON-62)", async () => {
     const child = spawn(process.execPath, [agentFile], { stdio: ["pipe", "pipe", "ignore"] });
     const said = watch(child);
-    const lines = ["not json", "[]", '{"jsonrpc":"2.0","id":2,"method":"aaep.nothing"}', '{"jsonrpc":"2.0","id":3,"method":"aaep.subscribe","params":[]}', '{"jsonrpc":"2.0","id":"p","method":"aaep.ping"}', '{"jsonrpc":"2.0","method":"aaep.nothing"}'];
+    const lines = [
+      "not json",
+      "[]",
+      '{"jsonrpc":"2.0","id":2,"method":"aaep.nothing"}',
+      '{"jsonrpc":"2.0","id":3,"method":"aaep.subscribe","params":[]}',
+      '{"jsonrpc":"2.0","id":"p","method":"aaep.ping"}',
+      '{"jsonrpc":"2.0","method":"aaep.nothing"}',
+    ];
     for (const line of lines) child.stdin!.write(`${line}\n`);
-    child.stdin!.write(`${JSON.stringify({ jsonrpc: "2.0", id: 4, method: "aaep.subscribe", params: { ...REQUEST, aaep_version: "7.0.0" } })}\n`);
+    child.stdin!.write(
+      `${JSON.stringify({ jsonrpc: "2.0", id: 4, method: "aaep.subscribe", params: { ...REQUEST, aaep_version: "7.0.0" } })}\n`,
+    );
     await until(() => said.out.includes("subscription.rejected"), "the rejection");
-    const answers = said.out.trimEnd().split("\n").map((line) => JSON.parse(line));
+    const answers = said.out
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line));
     expect(answers).toMatchObject([
       { id: null, error: { code: -32700 } },
       { id: null, error: { code: -32600 } },
@@ -163,8 +190,10 @@ describe("stdio, between real processes", () => {
     await sub.close();
   });
 
-  it.runIf(hasPython)("the producer may be the parent, and the listener a child in another language: RPC-05", async () => {
-    const listener = `
+  it.runIf(hasPython)(
+    "the producer may be the parent, and the listener a child in another language: RPC-05",
+    async () => {
+      const listener = `
 import json, sys
 def send(**message): print(json.dumps(dict(jsonrpc="2.0", **message)), flush=True)
 send(id=1, method="aaep.subscribe", params=${JSON.stringify(REQUEST).replaceAll("true", "True")})
@@ -178,13 +207,16 @@ for line in sys.stdin:
         send(method="aaep.close", params=dict(type="subscription.close", subscription_id=subscription, reason_code="subscriber_shutdown"))
         break
 `;
-    const agent = createProducer({ agent_id: "com.example.bank", agent_name: "Bank", warn: () => {} });
-    const child = spawn(PYTHON, ["-c", listener], { stdio: ["pipe", "pipe", "inherit"] });
-    const serving = serveStdio(agent, { input: child.stdout, output: child.stdin, log: () => {} });
-    await until(() => agent.hub.subscriptions === 1, "the child");
-    const outcome = await agent.run({ summary: "Moving money." }, (session) => session.tool(TRANSFER, () => "moved"));
-    expect(outcome).toMatchObject({ ran: true, value: "moved" });
-    await serving.closed;
-    expect(agent.hub.subscriptions).toBe(0);
-  });
+      const agent = createProducer({ agent_id: "com.example.bank", agent_name: "Bank", warn: () => {} });
+      const child = spawn(PYTHON, ["-c", listener], { stdio: ["pipe", "pipe", "inherit"] });
+      const serving = serveStdio(agent, { input: child.stdout, output: child.stdin, log: () => {} });
+      await until(() => agent.hub.subscriptions === 1, "the child");
+      const outcome = await agent.run({ summary: "Moving money." }, (session) =>
+        session.tool(TRANSFER, () => "moved"),
+      );
+      expect(outcome).toMatchObject({ ran: true, value: "moved" });
+      await serving.closed;
+      expect(agent.hub.subscriptions).toBe(0);
+    },
+  );
 });

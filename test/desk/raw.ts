@@ -51,7 +51,11 @@ const unwrap = (json: string, rpc: boolean): Heard => {
   return rpc ? (value.params ?? value.result ?? value.error) : value;
 };
 
-function overSocket(name: string, encode: (text: string) => Uint8Array, createDecoder: () => Decoder): Transport {
+function overSocket(
+  name: string,
+  encode: (text: string) => Uint8Array,
+  createDecoder: () => Decoder,
+): Transport {
   return {
     name,
     outlived: true,
@@ -109,13 +113,18 @@ const overStdio: Transport = {
         let id = 0;
         const wrap = (json: string, method: string) => {
           const asked = method === "aaep.subscribe" || method === "aaep.renegotiate";
-          there.write(encodeLine(`{"jsonrpc":"2.0",${asked ? `"id":${++id},` : ""}"method":"${method}","params":${json}}`));
+          there.write(
+            encodeLine(
+              `{"jsonrpc":"2.0",${asked ? `"id":${++id},` : ""}"method":"${method}","params":${json}}`,
+            ),
+          );
         };
         const raw = {
           heard: [] as Heard[],
           texts: [] as string[],
           closed: false,
-          send: (message: object) => wrap(JSON.stringify(message), METHODS[(message as { type: string }).type] ?? "aaep.reply"),
+          send: (message: object) =>
+            wrap(JSON.stringify(message), METHODS[(message as { type: string }).type] ?? "aaep.reply"),
           text: (json: string, method = "aaep.reply") => wrap(json, method),
           bytes: (bytes: Uint8Array) => void there.write(bytes),
           drop: () => void there.end(),
@@ -148,7 +157,11 @@ export const RAW_TRANSPORTS: readonly Transport[] = [
 ];
 
 /** Waits for something to become true; the limit is for the case that it never does. */
-export async function until(condition: () => boolean, what = "what was expected", ms = 10_000): Promise<void> {
+export async function until(
+  condition: () => boolean,
+  what = "what was expected",
+  ms = 10_000,
+): Promise<void> {
   for (const limit = Date.now() + ms; !condition(); ) {
     if (Date.now() > limit) throw new Error(`In vain: ${what}.`);
     await new Promise((resolve) => setTimeout(resolve, 1));
@@ -159,10 +172,18 @@ export const REQUEST = {
   type: "subscription.request",
   aaep_version: "1.0.0",
   subscriber_id: "raw",
-  capabilities: { supports_confirmation_reply: true, supports_clarification_reply: true, supported_conformance_levels: [1, 2, 3] },
+  capabilities: {
+    supports_confirmation_reply: true,
+    supports_clarification_reply: true,
+    supported_conformance_levels: [1, 2, 3],
+  },
 };
 
 export const RESUMABLE = {
   ...REQUEST,
-  capabilities: { ...REQUEST.capabilities, supported_extensions: ["urn:earshot:aaep:v1"], earshot: { resume: true } },
+  capabilities: {
+    ...REQUEST.capabilities,
+    supported_extensions: ["urn:earshot:aaep:v1"],
+    earshot: { resume: true },
+  },
 };

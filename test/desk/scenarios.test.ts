@@ -1,31 +1,40 @@
-/** The hub's scenarios, unchanged, over a Unix socket with either framing and over stdio (IPC-05, RPC-02, TRN-15). */
+/** The hub's scenarios, unchanged, over a Unix socket with either framing and over stdio: IPC-05, RPC-02, TRN-15. */
+import { readdirSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, beforeEach, describe } from "vitest";
 import { memoryDriver } from "../support/driver.ts";
 import { clearDesks, lengthPrefixDriver, linesDriver, stdioDriver } from "./drivers.ts";
 
-/** The process's end is the subscription's, so nobody comes back on stdio (RPC-05, CON-04). */
-const NOT_ON_STDIO = /resume|comes back|coming back|go on where|long gone/;
-/** Told within one turn of the loop, which no wire can do; test/desk/behaviours.test.ts tells them over the wire. */
-const IN_ONE_TURN = /waits for somebody to come|stops everything at once for the one who leaves/;
+/** Properties talk to the hub itself; over a wire they would show nothing new. */
+const FILES = readdirSync(new URL("../scenarios", import.meta.url)).filter(
+  (file) => file.endsWith(".test.ts") && !file.startsWith("properties"),
+);
 
-// A query each: every transport needs the files' tests registered anew.
-const TRANSPORTS = [
-  { driver: lengthPrefixDriver, files: import.meta.glob("../scenarios/*.test.ts", { query: "?ipc" }) },
-  { driver: linesDriver, files: import.meta.glob("../scenarios/*.test.ts", { query: "?lines" }) },
-  { driver: stdioDriver, files: import.meta.glob("../scenarios/*.test.ts", { query: "?stdio" }), except: NOT_ON_STDIO },
+/** Stories that hold in memory only, each with its reason; behaviours.test.ts tells the same over the wire. */
+const NOT_HERE: [transport: RegExp, title: RegExp, why: string][] = [
+  [
+    /stdio/,
+    /resume|comes back|coming back|go on where|long gone/,
+    "a process's end is the end of its subscription (RPC-05)",
+  ],
+  [/./, /waits for somebody to come/, "a close needs a moment on the wire, in which the question is asked"],
+  [/./, /stops everything at once/, "looks at the far end in the very turn the near one spoke"],
+  ...(process.env["EARSHOT_LONG"]
+    ? []
+    : [[/./, /oversize words/, "seconds long; run with EARSHOT_LONG=1"] as [RegExp, RegExp, string]]),
 ];
 const memory = { ...memoryDriver };
 
-for (const { driver, files, except } of TRANSPORTS) {
+for (const driver of [lengthPrefixDriver, linesDriver, stdioDriver]) {
   describe(`over ${driver.name}`, async () => {
     beforeAll(() => void Object.assign(memoryDriver, driver));
     beforeEach(({ task, skip }) => {
-      if (except?.test(`${task.suite?.name} ${task.name}`)) skip("A process's end is the end of its subscription.");
-      if (!process.env["EARSHOT_LONG"] && /oversize words/.test(task.name)) skip("Seconds long; run with EARSHOT_LONG=1.");
-      if (IN_ONE_TURN.test(task.name)) skip("Told within one turn of the loop.");
+      for (const [transport, title, why] of NOT_HERE) {
+        if (transport.test(driver.name) && title.test(`${task.suite?.name} ${task.name}`)) skip(why);
+      }
     });
     afterEach(clearDesks);
     afterAll(() => void Object.assign(memoryDriver, memory));
-    for (const load of Object.values(files)) await load();
+    // A query each: every transport needs the files' tests registered anew.
+    for (const file of FILES) await import(`../scenarios/${file}?over=${encodeURIComponent(driver.name)}`);
   });
 }

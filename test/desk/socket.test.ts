@@ -1,13 +1,26 @@
 /** A socket for one user and nobody else: names, directories, permissions, takeover, discovery (A23, CON-60, CON-61). */
 import { spawn, spawnSync } from "node:child_process";
-import { chmodSync, chownSync, existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { addressesIn, subscribe } from "../../src/connect/index.ts";
 import { placeOf, splitCommand } from "../../src/connect/address.ts";
+import { addressesIn, subscribe } from "../../src/connect/index.ts";
 import { discover, discoverPipes } from "../../src/node/discover.ts";
 import { type IpcOptions, type ServingIpc, serveIpc } from "../../src/node/ipc.ts";
 import { safeName, socketDirectory, socketPath } from "../../src/node/ipc-path.ts";
@@ -20,12 +33,16 @@ const NOBODY = 65_534;
 const isRoot = process.getuid?.() === 0;
 /** Whether another user's program can be run here at all. */
 const asNobody = (program: string, ...args: string[]) =>
-  spawnSync("setpriv", ["--reuid=65534", "--regid=65534", "--clear-groups", program, ...args], { encoding: "utf8", timeout: 20_000 });
+  spawnSync("setpriv", ["--reuid=65534", "--regid=65534", "--clear-groups", program, ...args], {
+    encoding: "utf8",
+    timeout: 20_000,
+  });
 const otherUser = isRoot && asNobody("/usr/bin/python3", "-c", "print('here')").stdout?.trim() === "here";
 
 let directory = "";
 const open: ServingIpc[] = [];
-const agent = (agent_id = "com.example.desk") => createProducer({ agent_id, agent_name: "Desk", warn: () => {} });
+const agent = (agent_id = "com.example.desk") =>
+  createProducer({ agent_id, agent_name: "Desk", warn: () => {} });
 const serve = async (options: IpcOptions = {}, agent_id?: string): Promise<ServingIpc> => {
   const serving = await serveIpc(agent(agent_id), { directory, log: () => {}, ...options });
   open.push(serving);
@@ -41,22 +58,51 @@ afterEach(async () => {
 });
 
 describe("where a socket is", () => {
-  const on = (platform: NodeJS.Platform, env: Record<string, string> = {}) => ({ platform, env, home: "/Users/ada", tmp: "/tmp", uid: 501 });
+  const on = (platform: NodeJS.Platform, env: Record<string, string> = {}) => ({
+    platform,
+    env,
+    home: "/Users/ada",
+    tmp: "/tmp",
+    uid: 501,
+  });
 
   it("follows from the platform and the agent's id: IPC-01, IPC-07", () => {
-    expect(socketPath("planner", undefined, on("linux", { XDG_RUNTIME_DIR: "/run/user/501" }))).toBe("/run/user/501/aaep/planner.sock");
-    expect(socketPath("planner", undefined, on("freebsd", { XDG_RUNTIME_DIR: "/var/run/xdg/ada" }))).toBe("/var/run/xdg/ada/aaep/planner.sock");
+    expect(socketPath("planner", undefined, on("linux", { XDG_RUNTIME_DIR: "/run/user/501" }))).toBe(
+      "/run/user/501/aaep/planner.sock",
+    );
+    expect(socketPath("planner", undefined, on("freebsd", { XDG_RUNTIME_DIR: "/var/run/xdg/ada" }))).toBe(
+      "/var/run/xdg/ada/aaep/planner.sock",
+    );
     expect(socketPath("planner", undefined, on("linux"))).toBe("/tmp/aaep-501/planner.sock");
-    expect(socketPath("planner", undefined, on("linux", { XDG_RUNTIME_DIR: "not/absolute" }))).toBe("/tmp/aaep-501/planner.sock");
-    expect(socketPath("planner", undefined, on("darwin"))).toBe("/Users/ada/Library/Application Support/AAEP/planner.sock");
+    expect(socketPath("planner", undefined, on("linux", { XDG_RUNTIME_DIR: "not/absolute" }))).toBe(
+      "/tmp/aaep-501/planner.sock",
+    );
+    expect(socketPath("planner", undefined, on("darwin"))).toBe(
+      "/Users/ada/Library/Application Support/AAEP/planner.sock",
+    );
     expect(socketPath("planner", undefined, on("win32"))).toBe("\\\\.\\pipe\\aaep\\planner");
     expect(socketDirectory(on("win32"))).toBeUndefined();
   });
 
   it("never leaves its directory, never collides, always fits (CON-60)", () => {
     expect(safeName("com.example.Planner-1_x")).toBe("com.example.Planner-1_x");
-    for (const hostile of ["..", "../x", "a/../../b", "a\\..\\b"]) expect(() => safeName(hostile), hostile).toThrow(/\.\./);
-    const names = ["a/b", "a\\b", "a b", "a_b", ".hidden", "_hidden", "-rf", "ẹ̀kọ́", "语", "", "\0", "x".repeat(500), `${"x".repeat(499)}y`].map((id) => safeName(id));
+    for (const hostile of ["..", "../x", "a/../../b", "a\\..\\b"])
+      expect(() => safeName(hostile), hostile).toThrow(/\.\./);
+    const names = [
+      "a/b",
+      "a\\b",
+      "a b",
+      "a_b",
+      ".hidden",
+      "_hidden",
+      "-rf",
+      "ẹ̀kọ́",
+      "语",
+      "",
+      "\0",
+      "x".repeat(500),
+      `${"x".repeat(499)}y`,
+    ].map((id) => safeName(id));
     expect(new Set(names).size).toBe(names.length);
     for (const name of names) expect(name).toMatch(/^[A-Za-z0-9_][A-Za-z0-9._-]{0,199}$/);
     const path = socketPath("x".repeat(300), "/run/user/1000/aaep");
@@ -124,7 +170,16 @@ except OSError as error:
 
   it.runIf(otherUser)("never gets in, not for an instant, while sockets come and go (raced)", async () => {
     // The directory is made passable by hand as soon as it is there: what is left is the socket's own mode.
-    const racer = spawn("setpriv", ["--reuid=65534", "--regid=65534", "--clear-groups", "/usr/bin/python3", "-u", "-c", `
+    const racer = spawn(
+      "setpriv",
+      [
+        "--reuid=65534",
+        "--regid=65534",
+        "--clear-groups",
+        "/usr/bin/python3",
+        "-u",
+        "-c",
+        `
 import os, socket, sys
 d = ${JSON.stringify(directory)}
 print("ready")
@@ -144,7 +199,10 @@ while not os.path.exists(d + "/stop"):
             pass
         s.close()
 print(tries, hits)
-`], { stdio: ["ignore", "pipe", "inherit"] });
+`,
+      ],
+      { stdio: ["ignore", "pipe", "inherit"] },
+    );
     let said = "";
     racer.stdout.setEncoding("utf8").on("data", (text: string) => {
       said += text;
@@ -167,9 +225,12 @@ print(tries, hits)
     expect(tries, "the racer met sockets that it could not enter").toBeGreaterThan(0);
   });
 
-  it.skipIf(otherUser)("cannot be played here: run as root, with setpriv and Python, to see it refused", () => {
-    expect(otherUser).toBe(false);
-  });
+  it.skipIf(otherUser)(
+    "cannot be played here: run as root, with setpriv and Python, to see it refused",
+    () => {
+      expect(otherUser).toBe(false);
+    },
+  );
 });
 
 describe("a name that is taken", () => {
@@ -181,7 +242,10 @@ describe("a name that is taken", () => {
 
   it("by a dead one is taken over, and whoever comes finds the new one", async () => {
     const path = join(directory, "com.example.desk.sock");
-    spawnSync("/usr/bin/python3", ["-c", `import socket; s = socket.socket(socket.AF_UNIX); s.bind(${JSON.stringify(path)}); s.listen()`]);
+    spawnSync("/usr/bin/python3", [
+      "-c",
+      `import socket; s = socket.socket(socket.AF_UNIX); s.bind(${JSON.stringify(path)}); s.listen()`,
+    ]);
     expect(lstatSync(path).isSocket()).toBe(true);
     const { address } = await serve();
     await (await subscribe(address)).close();
@@ -212,10 +276,16 @@ describe("a name that is taken", () => {
   it("by twenty who start at once over a dead one goes to exactly one of them, twenty times", async () => {
     const path = join(directory, "com.example.desk.sock");
     for (let round = 0; round < 20; round++) {
-      spawnSync("/usr/bin/python3", ["-c", `import socket; s = socket.socket(socket.AF_UNIX); s.bind(${JSON.stringify(path)}); s.listen()`]);
-      const all = await Promise.allSettled(Array.from({ length: 20 }, () => serveIpc(agent(), { directory, log: () => {} })));
+      spawnSync("/usr/bin/python3", [
+        "-c",
+        `import socket; s = socket.socket(socket.AF_UNIX); s.bind(${JSON.stringify(path)}); s.listen()`,
+      ]);
+      const all = await Promise.allSettled(
+        Array.from({ length: 20 }, () => serveIpc(agent(), { directory, log: () => {} })),
+      );
       const won = all.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
-      for (const one of all) if (one.status === "rejected") expect(one.reason).toMatchObject({ code: "socket_in_use" });
+      for (const one of all)
+        if (one.status === "rejected") expect(one.reason).toMatchObject({ code: "socket_in_use" });
       expect(won).toHaveLength(1);
       const sub = await subscribe(`unix:${path}`);
       expect(won[0]!.connections).toBe(1);
@@ -229,16 +299,27 @@ describe("a name that is taken", () => {
 describe("discovery", () => {
   it("lists the agents that answer, with what they say of themselves, and nobody who is gone: MAN-02, MAN-03", async () => {
     const [one] = [await serve({}, "com.example.one"), await serve({}, "com.example.two")];
-    spawnSync("/usr/bin/python3", ["-c", `import socket; s = socket.socket(socket.AF_UNIX); s.bind(${JSON.stringify(join(directory, "dead.sock"))})`]);
+    spawnSync("/usr/bin/python3", [
+      "-c",
+      `import socket; s = socket.socket(socket.AF_UNIX); s.bind(${JSON.stringify(join(directory, "dead.sock"))})`,
+    ]);
     const found = await discover({ directory });
     expect(found.map(({ path }) => basename(path))).toEqual(["com.example.one.sock", "com.example.two.sock"]);
     const { manifest, address } = found[0]!;
-    expect(manifest).toMatchObject({ agent_id: "com.example.one", transports_supported: ["unix-socket"], earshot: { framings: ["length-prefix", "ndjson"], socket: one.path } });
+    expect(manifest).toMatchObject({
+      agent_id: "com.example.one",
+      transports_supported: ["unix-socket"],
+      earshot: { framings: ["length-prefix", "ndjson"], socket: one.path },
+    });
     expect(parse(JSON.stringify(manifest), { mode: "strict" }).ok).toBe(true);
     expect(addressesIn(manifest!)).toEqual([address]);
     await open.shift()!.close();
     expect(await discover({ directory })).toHaveLength(1);
-    expect(readdirSync(directory).sort()).toEqual(["com.example.two.json", "com.example.two.sock", "dead.sock"]);
+    expect(readdirSync(directory).sort()).toEqual([
+      "com.example.two.json",
+      "com.example.two.sock",
+      "dead.sock",
+    ]);
   });
 
   it("believes nothing in a directory that others can write to", async () => {
@@ -249,8 +330,15 @@ describe("discovery", () => {
 
   it("on Windows, lists the pipes below aaep (the listing is a stand-in here: no Windows at hand): IPC-01", () => {
     const names = ["mojo.1234", "aaep\\planner", "AAEP\\Writer", "aaep\\a\\b", "aaepx"];
-    expect(discoverPipes(() => names).map(({ address }) => address)).toEqual(["pipe:\\\\.\\pipe\\aaep\\Writer", "pipe:\\\\.\\pipe\\aaep\\planner"]);
-    expect(discoverPipes(() => { throw new Error("no pipes here"); })).toEqual([]);
+    expect(discoverPipes(() => names).map(({ address }) => address)).toEqual([
+      "pipe:\\\\.\\pipe\\aaep\\Writer",
+      "pipe:\\\\.\\pipe\\aaep\\planner",
+    ]);
+    expect(
+      discoverPipes(() => {
+        throw new Error("no pipes here");
+      }),
+    ).toEqual([]);
   });
 });
 
@@ -260,7 +348,13 @@ describe("addresses", () => {
     expect(placeOf("unix:///run/a.sock")).toBe("/run/a.sock");
     expect(placeOf("pipe:planner")).toBe("\\\\.\\pipe\\aaep\\planner");
     expect(placeOf("pipe:\\\\.\\pipe\\other")).toBe("\\\\.\\pipe\\other");
-    expect(splitCommand(`node "my agent.mjs" --name='a "b"' $HOME ";"`)).toEqual(["node", "my agent.mjs", `--name=a "b"`, "$HOME", ";"]);
+    expect(splitCommand(`node "my agent.mjs" --name='a "b"' $HOME ";"`)).toEqual([
+      "node",
+      "my agent.mjs",
+      `--name=a "b"`,
+      "$HOME",
+      ";",
+    ]);
     expect(() => splitCommand(" ")).toThrow(/needs a command/);
     expect(() => splitCommand("node 'x")).toThrow(/never closed/);
   });
@@ -284,7 +378,9 @@ describe("a named pipe", () => {
       const serving = await serveIpc(agent(), { path: "\\\\.\\pipe\\aaep\\planner", log: () => {} });
       expect(serving).toMatchObject({ address: "pipe:\\\\.\\pipe\\aaep\\planner", manifest_path: undefined });
       const sub = await subscribe(serving.address);
-      await expect(serveIpc(agent(), { path: "\\\\.\\pipe\\aaep\\planner", log: () => {} })).rejects.toMatchObject({ code: "socket_in_use" });
+      await expect(
+        serveIpc(agent(), { path: "\\\\.\\pipe\\aaep\\planner", log: () => {} }),
+      ).rejects.toMatchObject({ code: "socket_in_use" });
       await sub.close();
       await serving.close();
       expect(readdirSync(directory)).toEqual([]);

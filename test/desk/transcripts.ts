@@ -7,9 +7,11 @@ import { connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
+import { WebSocket } from "ws";
 import { createLengthPrefixDecoder, encodeLengthPrefix } from "../../src/framing/length-prefix.ts";
 import { createLineDecoder, encodeLine } from "../../src/framing/ndjson.ts";
 import { serveIpc } from "../../src/node/ipc.ts";
+import { serve } from "../../src/node/serve.ts";
 import { serveStdio } from "../../src/node/stdio.ts";
 import { createProducer, type Producer } from "../../src/producer/producer.ts";
 import { createFakeClock } from "../../src/testing/clock.ts";
@@ -40,7 +42,8 @@ interface Kind {
 }
 
 const decode = (bytes: Uint8Array): string => new TextDecoder().decode(bytes);
-const hex = (bytes: Uint8Array): string => [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join(" ");
+const hex = (bytes: Uint8Array): string =>
+  [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join(" ");
 
 async function overSocket(agent: Producer): Promise<Ends> {
   const directory = mkdtempSync(join(tmpdir(), "wire-"));
@@ -61,13 +64,101 @@ async function overSocket(agent: Producer): Promise<Ends> {
 async function overPipes(agent: Producer): Promise<Ends> {
   const [there, back] = [new PassThrough(), new PassThrough()];
   serveStdio(agent, { input: there, output: back, log: () => {} });
-  return { write: (bytes) => void there.write(bytes), read: (take) => void back.on("data", take), close: () => void there.end() };
+  return {
+    write: (bytes) => void there.write(bytes),
+    read: (take) => void back.on("data", take),
+    close: () => void there.end(),
+  };
+}
+
+async function overWebSocket(agent: Producer): Promise<Ends> {
+  const serving = await serve(agent, { port: 0, token_file: false, log: () => {} });
+  const socket = new WebSocket(serving.ws, "aaep.v1", {
+    headers: { authorization: `Bearer ${serving.token}` },
+  });
+  await new Promise((resolve) => socket.on("open", resolve));
+  return {
+    write: (bytes) => socket.send(decode(bytes)),
+    read: (take) => void socket.on("message", (data: Buffer) => take(data)),
+    close() {
+      socket.terminate();
+      void serving.close();
+    },
+  };
+}
+
+/** Calls go out, and the stream that the first of them opens comes in. */
+async function overSse(agent: Producer): Promise<Ends> {
+  const serving = await serve(agent, { port: 0, token_file: false, log: () => {} });
+  const headers = { authorization: `Bearer ${serving.token}`, "content-type": "application/json" };
+  const abort = new AbortController();
+  const encoder = new TextEncoder();
+  let take: (chunk: Uint8Array) => void = () => {};
+  const call = async (body: string) => {
+    const first = body.includes('"subscription.request"');
+    const answer = await fetch(`${serving.http}/aaep/v1/${first ? "subscriptions" : "replies"}`, {
+      method: "POST",
+      headers,
+      body,
+    });
+    if (!first) return;
+    const text = await answer.text();
+    take(encoder.encode(`${answer.status} ${answer.statusText}\n${text}`));
+    const { subscription_id } = JSON.parse(text);
+    const stream = await fetch(`${serving.http}/aaep/v1/events?subscription_id=${subscription_id}`, {
+      headers,
+      signal: abort.signal,
+    });
+    for await (const chunk of stream.body as unknown as AsyncIterable<Uint8Array>) take(chunk);
+  };
+  return {
+    write: (bytes) => void call(decode(bytes)).catch(() => undefined),
+    read: (reader) => {
+      take = reader;
+    },
+    close() {
+      abort.abort();
+      void serving.close();
+    },
+  };
+}
+
+/** An event's lines belong together; comments keep the line open and are no part of the story. */
+function sseBlocks(): (chunk: Uint8Array) => string[] {
+  let rest = "";
+  return (chunk) => {
+    if (/^\d{3} /.test(decode(chunk.subarray(0, 4)))) return [decode(chunk)];
+    const blocks = (rest + decode(chunk)).split("\n\n");
+    rest = blocks.pop()!;
+    return blocks.filter((block) => /^data:/m.test(block));
+  };
 }
 
 const withPrefix = (json: string): string => `[${hex(encodeLengthPrefix(json).subarray(0, 4))}] ${json}`;
 let rpcId = 0;
 
 export const KINDS: readonly Kind[] = [
+  {
+    title: "HTTP with server-sent events",
+    notes:
+      "Every call carries `Authorization: Bearer <token>`. After its acceptance the listener opens `GET /aaep/v1/events?subscription_id=<subscription_id>`, where the events come; each reply is answered with 204.",
+    open: overSse,
+    encode: (json) => new TextEncoder().encode(json),
+    decoder: sseBlocks,
+    show(bytes) {
+      const json = decode(bytes);
+      return `POST /aaep/v1/${json.includes('"subscription.request"') ? "subscriptions" : "replies"}\n${json}`;
+    },
+  },
+  {
+    title: "WebSocket",
+    notes:
+      "At `/aaep/v1/ws`, subprotocol `aaep.v1`, with `Authorization: Bearer <token>`. Each message is one text frame.",
+    open: overWebSocket,
+    encode: (json) => new TextEncoder().encode(json),
+    decoder: () => (chunk) => [decode(chunk)],
+    show: decode,
+  },
   {
     title: "Unix socket or named pipe, length prefix",
     notes: "The four bytes before each message are shown in brackets, as hex.",
@@ -96,7 +187,9 @@ export const KINDS: readonly Kind[] = [
     open: overPipes,
     encode: (json, method) =>
       encodeLine(
-        method === "aaep.subscribe" ? `{"jsonrpc":"2.0","id":${++rpcId},"method":"${method}","params":${json}}` : `{"jsonrpc":"2.0","method":"${method}","params":${json}}`,
+        method === "aaep.subscribe"
+          ? `{"jsonrpc":"2.0","id":${++rpcId},"method":"${method}","params":${json}}`
+          : `{"jsonrpc":"2.0","method":"${method}","params":${json}}`,
       ),
     decoder: () => {
       const decoder = createLineDecoder();
@@ -105,6 +198,8 @@ export const KINDS: readonly Kind[] = [
     show: (bytes) => decode(bytes).trimEnd(),
   },
 ];
+
+const marked = (mark: string, text: string): string => text.replaceAll(/^/gm, `${mark} `);
 
 /** A short session: a question, a yes, a sentence, and the listener's close. `>` is the listener, `<` the agent. */
 export async function transcript(kind: Kind): Promise<string> {
@@ -116,7 +211,13 @@ export async function transcript(kind: Kind): Promise<string> {
     new DataView(bytes.buffer).setUint32(Math.max(0, length - 4), ++count);
     return bytes;
   };
-  const agent = createProducer({ agent_id: "com.example.bank", agent_name: "Bank", clock, random, warn: () => {} });
+  const agent = createProducer({
+    agent_id: "com.example.bank",
+    agent_name: "Bank",
+    clock,
+    random,
+    warn: () => {},
+  });
   const ends = await kind.open(agent);
   const lines: string[] = [];
   const heard: string[] = [];
@@ -124,16 +225,17 @@ export async function transcript(kind: Kind): Promise<string> {
   ends.read((chunk) => {
     for (const text of unframe(chunk)) {
       heard.push(text);
-      lines.push(`< ${text}`);
+      lines.push(marked("<", text));
     }
   });
   const say = (message: object, method = "aaep.reply") => {
     const bytes = kind.encode(JSON.stringify(message), method);
-    lines.push(`> ${kind.show(bytes)}`);
+    lines.push(marked(">", kind.show(bytes)));
     ends.write(bytes);
   };
   const settle = async (text: string) => {
-    for (let i = 0; i < 10_000 && !heard.at(-1)?.includes(text); i++) await new Promise((resolve) => setImmediate(resolve));
+    for (let i = 0; i < 10_000 && !heard.at(-1)?.includes(text); i++)
+      await new Promise((resolve) => setImmediate(resolve));
     for (let i = 0; i < 30; i++) await new Promise((resolve) => setImmediate(resolve));
   };
   const find = (name: string): string => new RegExp(`"${name}":"([^"]+)"`).exec(heard.join("\n"))![1]!;
@@ -158,7 +260,13 @@ export async function transcript(kind: Kind): Promise<string> {
   await settle("awaiting.confirmation");
   await clock.advance(4_000);
   const subscription_id = find("subscription_id");
-  say({ type: "confirmation.reply", reply_token: find("reply_token"), decision: "accept", subscription_id, timestamp: clock.timestamp() });
+  say({
+    type: "confirmation.reply",
+    reply_token: find("reply_token"),
+    decision: "accept",
+    subscription_id,
+    timestamp: clock.timestamp(),
+  });
   await work;
   await settle("session.completed");
   say({ type: "subscription.close", subscription_id, reason_code: "subscriber_shutdown" }, "aaep.close");
@@ -167,7 +275,8 @@ export async function transcript(kind: Kind): Promise<string> {
   return `### ${kind.title}\n\n${kind.notes}\n\n\`\`\`text\n${lines.join("\n")}\n\`\`\`\n`;
 }
 
-export const BEGIN = "<!-- transcripts: made by scripts/transcripts.mjs, checked by test/desk/wire.test.ts -->";
+export const BEGIN =
+  "<!-- transcripts: made by scripts/transcripts.mjs, checked by test/desk/wire.test.ts -->";
 export const END = "<!-- /transcripts -->";
 
 /** The page with its transcripts made anew. */

@@ -59,7 +59,13 @@ describe("bytes that are no message", () => {
     const { server } = await world();
     const padded = (bytes: number) => {
       const request = { ...REQUEST, capabilities: { ...REQUEST.capabilities, "x-padding": { text: "" } } };
-      return { ...request, capabilities: { ...request.capabilities, "x-padding": { text: "x".repeat(bytes - JSON.stringify(request).length) } } };
+      return {
+        ...request,
+        capabilities: {
+          ...request.capabilities,
+          "x-padding": { text: "x".repeat(bytes - JSON.stringify(request).length) },
+        },
+      };
     };
     for (const bytes of [65_536, 1_048_576]) {
       const bare = new Bare(server);
@@ -109,7 +115,12 @@ describe("a peer that only knows HTTP/2", () => {
     ["a length that promises more", {}, frame(message, { size: message.length + 9 }), [3, 13]],
     ["a length of four gigabytes", {}, frame(message, { size: 0xffffffff }), [8]],
     ["broken gzip", { "grpc-encoding": "gzip" }, frame(message, { compressed: 1 }), [13]],
-    ["a bomb", { "grpc-encoding": "gzip" }, frame(gzipSync(Buffer.alloc(50_000_000)), { compressed: 1 }), [8]],
+    [
+      "a bomb",
+      { "grpc-encoding": "gzip" },
+      frame(gzipSync(Buffer.alloc(50_000_000)), { compressed: 1 }),
+      [8],
+    ],
     ["a compression nobody knows", { "grpc-encoding": "br" }, frame(message, { compressed: 1 }), [12]],
     ["a method nobody knows", { ":path": "/aaep.v1.AaepService/Nothing" }, frame(message), [12]],
     ["a deadline that is none", { "grpc-timeout": "soon" }, frame(message), [13]],
@@ -135,9 +146,12 @@ describe("random bytes on the socket", () => {
     const greeting = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
     const settings = Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0]);
     const one = async () => {
-      const noise = Buffer.from(Array.from({ length: 1 + Math.floor(random() * 300) }, () => Math.floor(random() * 256)));
+      const noise = Buffer.from(
+        Array.from({ length: 1 + Math.floor(random() * 300) }, () => Math.floor(random() * 256)),
+      );
       const kind = random();
-      const bytes = kind < 0.3 ? noise : Buffer.concat([greeting, kind < 0.6 ? Buffer.alloc(0) : settings, noise]);
+      const bytes =
+        kind < 0.3 ? noise : Buffer.concat([greeting, kind < 0.6 ? Buffer.alloc(0) : settings, noise]);
       const socket = connect(server.port, "127.0.0.1");
       socket.on("error", () => {}).on("data", () => {});
       await new Promise<void>((resolve) => {
@@ -156,7 +170,8 @@ describe("random bytes on the socket", () => {
     const good = encodeAaepMessage(JSON.stringify(REQUEST), "subscription.request");
     for (let i = 0; i < STREAMS / 5; i++) {
       const bytes = Buffer.from(good);
-      for (let n = 0; n < 1 + random() * 4; n++) bytes[Math.floor(random() * bytes.length)] = Math.floor(random() * 256);
+      for (let n = 0; n < 1 + random() * 4; n++)
+        bytes[Math.floor(random() * bytes.length)] = Math.floor(random() * 256);
       const bare = new Bare(server);
       bare.call.write(bytes);
       bare.call.end();
@@ -173,7 +188,11 @@ describe("random bytes on the socket", () => {
     bare.call.pause();
     const gone = () => logs.some(({ event }) => event === "stream_closed");
     for (let i = 0; i < 20_000 && !gone(); i++) {
-      bare.send({ type: "subscription.renegotiate", subscription_id: bare.id, capabilities: { max_events_per_second: 5 } });
+      bare.send({
+        type: "subscription.renegotiate",
+        subscription_id: bare.id,
+        capabilities: { max_events_per_second: 5 },
+      });
       if (i % 20 === 0) await new Promise((resolve) => setImmediate(resolve));
     }
     expect(gone()).toBe(true);

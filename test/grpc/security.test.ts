@@ -3,7 +3,7 @@ import { connect as connectTls } from "node:tls";
 import * as grpc from "@grpc/grpc-js";
 import { afterAll, describe, expect, it } from "vitest";
 import { transportFor } from "../../src/connect/connect.ts";
-import { type ServeGrpcOptions, serveGrpc } from "../../src/node/grpc.ts";
+import { type GrpcOptions, serveGrpc } from "../../src/node/grpc.ts";
 import { certificateAuthenticator } from "../../src/node/index.ts";
 import { createProducer } from "../../src/producer/producer.ts";
 import type { Principal } from "../../src/protocol/principal.ts";
@@ -21,7 +21,7 @@ const ADA: Principal = { id: "ada", role: "reply", audiences: "all" };
 const anyone = () => ADA;
 
 describe("a gRPC server without credentials for the world", () => {
-  it.each<[string, ServeGrpcOptions]>([
+  it.each<[string, GrpcOptions]>([
     ["without TLS and authentication", { host: "0.0.0.0", hosts: ["a.example"] }],
     ["with authentication but in the clear", { host: "0.0.0.0", hosts: ["a.example"], auth: anyone }],
     ["with TLS for anybody", { host: "0.0.0.0", hosts: ["a.example"], tls }],
@@ -32,7 +32,9 @@ describe("a gRPC server without credentials for the world", () => {
     ["with a token anybody could guess", { token: "secret" }],
   ])("does not start %s: GRPC-04, TRN-10, TRN-11, CON-66", async (_, options) => {
     const producer = createProducer({ agent_id: "bank" });
-    await expect(serveGrpc(producer, { port: 0, log: () => {}, ...options })).rejects.toMatchObject({ code: "unsafe_address" });
+    await expect(serveGrpc(producer, { port: 0, log: () => {}, ...options })).rejects.toMatchObject({
+      code: "unsafe_address",
+    });
   });
 });
 
@@ -43,13 +45,19 @@ describe("a bearer token in metadata", () => {
     ["empty", ""],
   ])("that is %s opens nothing: GRPC-04, TRN-10", async (_, token) => {
     const { server, producer } = await world();
-    const bare = new Bare(server, { token: null, metadata: token === undefined ? {} : { authorization: `Bearer ${token}` } });
+    const bare = new Bare(server, {
+      token: null,
+      metadata: token === undefined ? {} : { authorization: `Bearer ${token}` },
+    });
     bare.send(REQUEST);
     expect(await bare.ended).toMatchObject({ code: grpc.status.UNAUTHENTICATED });
     expect(await bare.trailer("aaep-close-reason")).toBe("authentication_failed");
     expect(bare.messages).toEqual([]);
     expect(producer.hub.subscriptions).toBe(0);
-    await expect(listen({ server }, { token: token || "x" })).rejects.toMatchObject({ code: "authentication_failed", reconnect: false });
+    await expect(listen({ server }, { token: token || "x" })).rejects.toMatchObject({
+      code: "authentication_failed",
+      reconnect: false,
+    });
   });
 
   it("goes to the same authenticator as everywhere, with nothing made up: GRPC-04", async () => {
@@ -62,7 +70,14 @@ describe("a bearer token in metadata", () => {
     });
     await listen(here, { token: "ada-token" });
     expect(shown).toEqual([
-      { bearer: "ada-token", ticket: undefined, subscription_id: undefined, cookie: undefined, certificate: undefined, proxied: false },
+      {
+        bearer: "ada-token",
+        ticket: undefined,
+        subscription_id: undefined,
+        cookie: undefined,
+        certificate: undefined,
+        proxied: false,
+      },
     ]);
     const late = await world({ auth: async () => Promise.reject(new Error("the directory is down")) });
     const bare = new Bare(late.server, { token: "ada-token" });
@@ -92,13 +107,15 @@ describe("a bearer token in metadata", () => {
 describe("TLS on a gRPC server", () => {
   it("carries a whole session, for whoever believes its authority: GRPC-04, TRN-11", async () => {
     const here = await world({ tls });
-    expect(here.server.url).toMatch(/^grpcs:/);
+    expect(here.server.address).toMatch(/^grpcs:/);
     const listener = await listen(here, { tls: { ca } });
     const heard: AgentEvent[] = [];
     listener.on("event", (event) => heard.push(event));
     await here.producer.run({ summary: "In private." }, async () => {});
     await eventually(() => heard.some(({ type }) => type === "aaep:agent.session.completed"), "the end");
-    await expect(listen(here, { tls: { ca: authorities.theirs.cert } })).rejects.toMatchObject({ code: "unreachable" });
+    await expect(listen(here, { tls: { ca: authorities.theirs.cert } })).rejects.toMatchObject({
+      code: "unreachable",
+    });
     await expect(listen(here)).rejects.toMatchObject({ code: "unreachable" });
   });
 
@@ -106,15 +123,20 @@ describe("TLS on a gRPC server", () => {
     const { server } = await world({ tls });
     const reach = (options: object) =>
       new Promise<string>((resolve) => {
-        const socket = connectTls({ port: server.port, host: "127.0.0.1", ca, ALPNProtocols: ["h2"], ...options }, () => {
-          resolve(socket.getProtocol() ?? "");
-          socket.destroy();
-        });
+        const socket = connectTls(
+          { port: server.port, host: "127.0.0.1", ca, ALPNProtocols: ["h2"], ...options },
+          () => {
+            resolve(socket.getProtocol() ?? "");
+            socket.destroy();
+          },
+        );
         socket.on("error", () => resolve("refused"));
       });
     expect(await reach({ maxVersion: "TLSv1.2", minVersion: "TLSv1.2" })).toBe("TLSv1.2");
     expect(await reach({})).toBe("TLSv1.3");
-    expect(await reach({ minVersion: "TLSv1", maxVersion: "TLSv1.1", ciphers: "DEFAULT@SECLEVEL=0" })).toBe("refused");
+    expect(await reach({ minVersion: "TLSv1", maxVersion: "TLSv1.1", ciphers: "DEFAULT@SECLEVEL=0" })).toBe(
+      "refused",
+    );
     const bare = new Bare(server);
     bare.send(REQUEST);
     expect((await bare.ended).code).toBe(grpc.status.UNAVAILABLE);
@@ -134,7 +156,9 @@ describe("TLS on a gRPC server", () => {
     expect(JSON.stringify(heard)).not.toContain("For Bob.");
     await expect(listen(here, { tls: { ca, ...stranger } })).rejects.toMatchObject({ code: "unreachable" });
     await expect(listen(here, { tls: { ca } })).rejects.toMatchObject({ code: "unreachable" });
-    await expect(listen(here, { tls: { ca, ...nameless } })).rejects.toMatchObject({ code: "authentication_failed" });
+    await expect(listen(here, { tls: { ca, ...nameless } })).rejects.toMatchObject({
+      code: "authentication_failed",
+    });
   });
 });
 
@@ -151,9 +175,13 @@ describe("the name a gRPC server is called by", () => {
       expect((await bare.ended).code).toBe(grpc.status.PERMISSION_DENIED);
     }
     expect(producer.hub.subscriptions).toBe(0);
-    const client = new grpc.Client(`127.0.0.1:${server.port}`, grpc.credentials.createInsecure(), { "grpc.default_authority": "evil.example" });
+    const client = new grpc.Client(`127.0.0.1:${server.port}`, grpc.credentials.createInsecure(), {
+      "grpc.default_authority": "evil.example",
+    });
     const refused = new Promise<number | undefined>((resolve) =>
-      client.makeUnaryRequest(MANIFEST_PATH, asBytes, asBytes, Buffer.alloc(0), (error) => resolve(error?.code)),
+      client.makeUnaryRequest(MANIFEST_PATH, asBytes, asBytes, Buffer.alloc(0), (error) =>
+        resolve(error?.code),
+      ),
     );
     expect(await refused).toBe(grpc.status.PERMISSION_DENIED);
     for (const path of REFLECTION_PATHS) {

@@ -62,10 +62,15 @@ describe("a subscription over gRPC", () => {
     const bare = new Bare(server);
     bare.send(REQUEST, "confirmation.reply");
     const { subscription_id } = await bare.type("subscription.accepted");
-    const running = producer.run({ summary: "Moving money." }, (session) => session.tool(TRANSFER, () => "moved"));
+    const running = producer.run({ summary: "Moving money." }, (session) =>
+      session.tool(TRANSFER, () => "moved"),
+    );
     const { reply_token } = await bare.type("aaep:agent.awaiting.confirmation");
     const timestamp = new Date().toISOString();
-    bare.send({ type: "confirmation.reply", subscription_id, reply_token, decision: "accept", timestamp }, "");
+    bare.send(
+      { type: "confirmation.reply", subscription_id, reply_token, decision: "accept", timestamp },
+      "",
+    );
     expect(await running).toMatchObject({ ran: true });
   });
 
@@ -89,14 +94,21 @@ describe("a subscription over gRPC", () => {
     const { server, producer } = await world();
     const bare = await admitted(server);
     bare.send({ ...REQUEST, subscriber_id: "another" });
-    expect(await bare.type("subscription.rejected")).toMatchObject({ reason_code: "capabilities_incompatible" });
+    expect(await bare.type("subscription.rejected")).toMatchObject({
+      reason_code: "capabilities_incompatible",
+    });
     expect(producer.hub.subscriptions).toBe(1);
     await producer.run({ summary: "Still here." }, async () => {});
     await bare.type("aaep:agent.session.completed");
   });
 
   it.each([
-    ["a version nobody speaks", { ...REQUEST, aaep_version: "9.0.0" }, "version_unsupported", grpc.status.FAILED_PRECONDITION],
+    [
+      "a version nobody speaks",
+      { ...REQUEST, aaep_version: "9.0.0" },
+      "version_unsupported",
+      grpc.status.FAILED_PRECONDITION,
+    ],
     [
       "a signed manifest where there is none",
       { ...REQUEST, capabilities: { ...REQUEST.capabilities, accept_signed_manifests_only: true } },
@@ -104,17 +116,25 @@ describe("a subscription over gRPC", () => {
       grpc.status.FAILED_PRECONDITION,
     ],
     ["no name", { ...REQUEST, subscriber_id: undefined }, "unknown", grpc.status.INVALID_ARGUMENT],
-    ["something else first", { type: "subscription.close", subscription_id: "x", reason_code: "bye" }, "unknown", grpc.status.INVALID_ARGUMENT],
-  ])("that asks with %s is rejected in words, then by status and trailers: GRPC-03, CON-63", async (_, request, reason, status) => {
-    const { server } = await world();
-    const bare = new Bare(server);
-    bare.send(request);
-    expect(await bare.type("subscription.rejected")).toMatchObject({ reason_code: reason });
-    expect(await bare.ended).toMatchObject({ code: status });
-    expect(await bare.trailer("aaep-close-reason")).toBe("rejected");
-    expect(await bare.trailer("aaep-rejection-reason")).toBe(reason);
-    expect(await bare.trailer("aaep-reconnect")).toBe("false");
-  });
+    [
+      "something else first",
+      { type: "subscription.close", subscription_id: "x", reason_code: "bye" },
+      "unknown",
+      grpc.status.INVALID_ARGUMENT,
+    ],
+  ])(
+    "that asks with %s is rejected in words, then by status and trailers: GRPC-03, CON-63",
+    async (_, request, reason, status) => {
+      const { server } = await world();
+      const bare = new Bare(server);
+      bare.send(request);
+      expect(await bare.type("subscription.rejected")).toMatchObject({ reason_code: reason });
+      expect(await bare.ended).toMatchObject({ code: status });
+      expect(await bare.trailer("aaep-close-reason")).toBe("rejected");
+      expect(await bare.trailer("aaep-rejection-reason")).toBe(reason);
+      expect(await bare.trailer("aaep-reconnect")).toBe("false");
+    },
+  );
 
   it("that is one too many is told so by RESOURCE_EXHAUSTED", async () => {
     const principal = { id: "one", role: "reply", audiences: "all", max_subscriptions: 1 } as const;
@@ -188,7 +208,9 @@ describe("a line over gRPC that drops", () => {
       asked.push(ask.event.reply_token);
       answer = () => ask.accept();
     });
-    const running = here.producer.run({ summary: "Moving money." }, (session) => session.tool(TRANSFER, () => 1));
+    const running = here.producer.run({ summary: "Moving money." }, (session) =>
+      session.tool(TRANSFER, () => 1),
+    );
     await eventually(() => asked.length === 1, "the question");
     cable.cut();
     await eventually(() => states.join() === "lost,connected", "the line is back");
@@ -201,8 +223,15 @@ describe("a line over gRPC that drops", () => {
     const here = await world();
     const { createGrpcClient } = await import("../../src/transports/grpc/client.ts");
     const { Subscriber } = await import("../../src/subscriber/subscriber.ts");
-    const transport = createGrpcClient({ url: here.server.url, token: here.server.token!, deadline_ms: 150 });
-    const listener = await new Subscriber(transport, { random: () => 0, coalesce_boundaries: ["none"] }).connect();
+    const transport = createGrpcClient({
+      url: here.server.address,
+      token: here.server.token!,
+      deadline_ms: 150,
+    });
+    const listener = await new Subscriber(transport, {
+      random: () => 0,
+      coalesce_boundaries: ["none"],
+    }).connect();
     let lines = 0;
     let text = "";
     listener.on("line", ({ state }) => void (state === "connected" && lines++));
@@ -219,6 +248,23 @@ describe("a line over gRPC that drops", () => {
     await session.complete();
     await eventually(() => text === said, "all of it");
     await listener.close();
+  });
+
+  it("and nobody says so is found dead by the pings of both sides: GRPC-05, TRN-07, TRN-08", async () => {
+    const here = await world({ limits: { heartbeat_ms: 100 } });
+    const cable = await Cable.lay(() => here.server.port);
+    const stranger = new Bare({ ...here.server, port: cable.port });
+    stranger.send({ ...REQUEST, capabilities: {} });
+    await stranger.type("subscription.accepted");
+    // Quiet is not dead: for several heartbeats nothing is said, and nobody is let go.
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    expect(here.producer.hub.subscriptions).toBe(1);
+    const listener = await listen(here, { silence_ms: 300 }, cable.url);
+    const states: string[] = [];
+    listener.on("line", ({ state }) => states.push(state));
+    cable.freeze();
+    await eventually(() => here.producer.hub.subscriptions === 1, "the server has noticed");
+    await eventually(() => states.join() === "lost,connected", "the listener has noticed, and is back");
   });
 
   it("finds the server gone, waits, and comes back to the next one on that port: GRPC-05, TRN-07", async () => {
@@ -261,12 +307,21 @@ describe("a gRPC server", () => {
     expect(await bare.ended).toMatchObject({ code: grpc.status.UNAVAILABLE });
     expect(await bare.trailer("aaep-close-reason")).toBe("producer_shutdown");
     expect(await bare.trailer("aaep-reconnect")).toBe("true");
-    expect(bare.messages.at(-1)).toMatchObject({ type: "earshot:closing", reason_code: "producer_shutdown", reconnect: true });
-    expect(stranger.messages.at(-1)).toMatchObject({ type: "subscription.close", reason_code: "producer_shutdown" });
+    expect(bare.messages.at(-1)).toMatchObject({
+      type: "earshot:closing",
+      reason_code: "producer_shutdown",
+      reconnect: true,
+    });
+    expect(stranger.messages.at(-1)).toMatchObject({
+      type: "subscription.close",
+      reason_code: "producer_shutdown",
+    });
     expect(bare.messages.map(short)).toContain("session.started");
     const { serveGrpc } = await import("../../src/node/grpc.ts");
     const again = await serveGrpc(producer, { port: server.port, log: () => {} });
-    await expect(serveGrpc(producer, { port: server.port, log: () => {} })).rejects.toMatchObject({ code: "port_in_use" });
+    await expect(serveGrpc(producer, { port: server.port, log: () => {} })).rejects.toMatchObject({
+      code: "port_in_use",
+    });
     await again.close();
   });
 
@@ -274,11 +329,17 @@ describe("a gRPC server", () => {
     const { server } = await world();
     const client = new grpc.Client(`127.0.0.1:${server.port}`, grpc.credentials.createInsecure());
     const bytes = await new Promise<Buffer>((resolve, reject) =>
-      client.makeUnaryRequest(MANIFEST_PATH, asBytes, asBytes, Buffer.alloc(0), (error, value) => (error ? reject(error) : resolve(value!))),
+      client.makeUnaryRequest(MANIFEST_PATH, asBytes, asBytes, Buffer.alloc(0), (error, value) =>
+        error ? reject(error) : resolve(value!),
+      ),
     );
     client.close();
     const manifest = JSON.parse(Buffer.from(decodeJson(bytes)!).toString());
-    expect(manifest).toMatchObject({ type: "aaep:producer.manifest", agent_id: "bank", transports_supported: ["grpc"] });
+    expect(manifest).toMatchObject({
+      type: "aaep:producer.manifest",
+      agent_id: "bank",
+      transports_supported: ["grpc"],
+    });
     expect(manifest.extensions_supported).toContain(EXTENSION_URI);
   });
 

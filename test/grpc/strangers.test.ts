@@ -7,12 +7,12 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { afterAll, describe, expect, it } from "vitest";
-import type { Message } from "./support.ts";
 import { fileDescriptor } from "../../src/transports/grpc/descriptor.ts";
 import { answerReflection } from "../../src/transports/grpc/reflection.ts";
 import { field, readFields } from "../../src/transports/grpc/wire.ts";
 import { TRANSFER } from "../support/driver.ts";
-import { later, REQUEST, world } from "./support.ts";
+import type { Message } from "./support.ts";
+import { eventually, later, REQUEST, world } from "./support.ts";
 
 const proto = fileURLToPath(new URL("../../proto", import.meta.url));
 const buf = join(createRequire(import.meta.url).resolve("@bufbuild/buf/package.json"), "../bin/buf");
@@ -23,12 +23,17 @@ const python = process.env["EARSHOT_PYTHON"] ?? "/usr/bin/python3";
 const hasPython = spawnSync(python, ["-c", "import grpc, google.protobuf"]).status === 0;
 // Without it such tests are skipped on a person's machine; CI must have it.
 const skips = !hasPython && process.env["CI"] !== "true";
-const note = skips ? " (skipped: no grpcio; apt-get install python3-grpcio, or name a Python that has it in EARSHOT_PYTHON)" : "";
+const note = skips
+  ? " (skipped: no grpcio; apt-get install python3-grpcio, or name a Python that has it in EARSHOT_PYTHON)"
+  : "";
 
 function run(file: string, args: readonly string[]): Promise<string> {
   return new Promise((resolve, reject) =>
-    execFile(file, args, { timeout: 30_000, env: { ...process.env, HOME: folder } }, (error, out, problems) =>
-      error ? reject(new Error(`${problems}${out}`)) : resolve(out),
+    execFile(
+      file,
+      args,
+      { timeout: 30_000, env: { ...process.env, HOME: folder } },
+      (error, out, problems) => (error ? reject(new Error(`${problems}${out}`)) : resolve(out)),
     ),
   );
 }
@@ -38,35 +43,56 @@ const look = (url: string, ...args: string[]) =>
 describe("proto/aaep/v1/aaep.proto", () => {
   it("compiles, is formatted, and says exactly what reflection shows: GRPC-01, GRPC-02", async () => {
     const image = join(folder, "image.binpb");
-    await run(process.execPath, [buf, "build", proto, "--as-file-descriptor-set", "--exclude-source-info", "-o", image]);
+    await run(process.execPath, [
+      buf,
+      "build",
+      proto,
+      "--as-file-descriptor-set",
+      "--exclude-source-info",
+      "-o",
+      image,
+    ]);
     expect(Buffer.from(readFields(readFileSync(image))!.get(1)!)).toEqual(fileDescriptor());
     expect(await run(process.execPath, [buf, "format", "--diff", proto])).toBe("");
   });
 });
 
 describe("server reflection", () => {
-  it.each(["grpc-v1", "grpc-v1alpha"])("by %s shows an ordinary tool what can be called: TRN-17, GRPC-01", async (version) => {
-    const { server } = await world();
-    const url = `http://127.0.0.1:${server.port}`;
-    const reflect = ["--reflect-protocol", version];
-    expect((await look(url, ...reflect, "--list-services")).trim()).toBe("aaep.v1.AaepService");
-    expect((await look(url, ...reflect, "--list-methods")).trim().split("\n")).toEqual([
-      "aaep.v1.AaepService/GetManifest",
-      "aaep.v1.AaepService/Subscribe",
-    ]);
-    const { json } = JSON.parse(await look(`${url}/aaep.v1.AaepService/GetManifest`, ...reflect, "-d", "{}"));
-    expect(JSON.parse(Buffer.from(json, "base64").toString())).toMatchObject({ agent_id: "bank" });
-  });
+  it.each(["grpc-v1", "grpc-v1alpha"])(
+    "by %s shows an ordinary tool what can be called: TRN-17, GRPC-01",
+    async (version) => {
+      const { server } = await world();
+      const url = `http://127.0.0.1:${server.port}`;
+      const reflect = ["--reflect-protocol", version];
+      expect((await look(url, ...reflect, "--list-services")).trim()).toBe("aaep.v1.AaepService");
+      expect((await look(url, ...reflect, "--list-methods")).trim().split("\n")).toEqual([
+        "aaep.v1.AaepService/GetManifest",
+        "aaep.v1.AaepService/Subscribe",
+      ]);
+      const { json } = JSON.parse(
+        await look(`${url}/aaep.v1.AaepService/GetManifest`, ...reflect, "-d", "{}"),
+      );
+      expect(JSON.parse(Buffer.from(json, "base64").toString())).toMatchObject({ agent_id: "bank" });
+    },
+  );
 
   it("lets such a tool listen in: the request on its standard input, events on its output: TRN-17, GRPC-03", async () => {
     const { server, producer } = await world();
     const url = `http://127.0.0.1:${server.port}/aaep.v1.AaepService/Subscribe`;
     const header = `authorization: Bearer ${server.token}`;
-    const child = spawn(process.execPath, [buf, "curl", "--http2-prior-knowledge", "--protocol", "grpc", "-H", header, "-d", "@-", url], {
-      env: { ...process.env, HOME: folder },
-      stdio: ["pipe", "pipe", "inherit"],
-    });
+    const child = spawn(
+      process.execPath,
+      [buf, "curl", "--http2-prior-knowledge", "--protocol", "grpc", "-H", header, "-d", "@-", url],
+      {
+        env: { ...process.env, HOME: folder },
+        stdio: ["pipe", "pipe", "pipe"],
+      },
+    );
     later(() => child.kill());
+    let problem = "";
+    child.stderr.on("data", (text) => {
+      problem += text;
+    });
     child.stdin.end(JSON.stringify({ json: Buffer.from(JSON.stringify(REQUEST)).toString("base64") }));
     const types: string[] = [];
     for await (const line of createInterface({ input: child.stdout })) {
@@ -75,8 +101,13 @@ describe("server reflection", () => {
       const { type } = JSON.parse(Buffer.from(json, "base64").toString()) as Message;
       types.push(type);
       if (type === "subscription.accepted") void producer.run({ summary: "Looking in." }, async () => {});
-      if (type === "aaep:agent.session.completed") break;
+      if (type === "aaep:agent.session.completed") void server.close();
     }
+    await eventually(() => problem.includes("}"), "the tool says how it ended");
+    expect(JSON.parse(problem)).toMatchObject({
+      code: "unavailable",
+      message: expect.stringContaining("restarting"),
+    });
     expect(types[0]).toBe("subscription.accepted");
     expect(types).toContain("aaep:agent.session.started");
   });
@@ -102,7 +133,9 @@ describe.skipIf(skips)(`Python's grpcio${note}`, () => {
   const listener = fileURLToPath(new URL("listener.py", import.meta.url));
   const start = async (port: number, token: string) => {
     await run(process.execPath, [buf, "build", proto, "--as-file-descriptor-set", "-o", descriptors]);
-    const child = spawn(python, [listener, `127.0.0.1:${port}`, token, descriptors], { stdio: ["ignore", "pipe", "inherit"] });
+    const child = spawn(python, [listener, `127.0.0.1:${port}`, token, descriptors], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
     later(() => child.kill());
     return createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   };
@@ -122,7 +155,9 @@ describe.skipIf(skips)(`Python's grpcio${note}`, () => {
     expect(result).toMatchObject({ agent: "bank", hints_agree: true, renegotiated: 4, status: "OK" });
     expect(result.trailers).toMatchObject({ "aaep-close-reason": "subscriber_closed" });
     expect(result.heard.slice(0, 2)).toEqual(["subscription.accepted", "subscription.accepted"]);
-    expect(result.heard).toEqual(expect.arrayContaining(["aaep:agent.awaiting.clarification", "aaep:agent.awaiting.confirmation"]));
+    expect(result.heard).toEqual(
+      expect.arrayContaining(["aaep:agent.awaiting.clarification", "aaep:agent.awaiting.confirmation"]),
+    );
     expect(result.heard.at(-1)).toBe("aaep:agent.session.completed");
     expect(producer.hub.subscriptions).toBe(0);
   });
@@ -132,6 +167,9 @@ describe.skipIf(skips)(`Python's grpcio${note}`, () => {
     const lines = await start(server.port, "wrong");
     const result = JSON.parse((await lines.next()).value);
     expect(result).toMatchObject({ status: "UNAUTHENTICATED", heard: [] });
-    expect(result.trailers).toMatchObject({ "aaep-close-reason": "authentication_failed", "aaep-reconnect": "false" });
+    expect(result.trailers).toMatchObject({
+      "aaep-close-reason": "authentication_failed",
+      "aaep-reconnect": "false",
+    });
   });
 });

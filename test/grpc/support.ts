@@ -3,7 +3,7 @@ import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import * as grpc from "@grpc/grpc-js";
 import { afterEach } from "vitest";
 import { type ConnectOptions, subscribe } from "../../src/connect/connect.ts";
-import { type ServeGrpcOptions, type ServingGrpc, serveGrpc } from "../../src/node/grpc.ts";
+import { type GrpcOptions, type ServingGrpc, serveGrpc } from "../../src/node/grpc.ts";
 import type { LogEntry } from "../../src/node/log.ts";
 import { createProducer, type Producer, type ProducerOptions } from "../../src/producer/producer.ts";
 import { EXTENSION_URI } from "../../src/protocol/extension.ts";
@@ -25,7 +25,10 @@ export interface World {
   logs: LogEntry[];
 }
 
-export async function world(options: ServeGrpcOptions = {}, producing: Partial<ProducerOptions> = {}): Promise<World> {
+export async function world(
+  options: GrpcOptions = {},
+  producing: Partial<ProducerOptions> = {},
+): Promise<World> {
   const logs: LogEntry[] = [];
   const producer = createProducer({ agent_id: "bank", agent_name: "Bank", warn: () => {}, ...producing });
   const server = await serveGrpc(producer, { port: 0, log: (entry) => logs.push(entry), ...options });
@@ -34,7 +37,11 @@ export async function world(options: ServeGrpcOptions = {}, producing: Partial<P
 }
 
 /** One of our own listeners. Waits between tries are nothing, so that a test need not wait either. */
-export async function listen({ server }: { server: ServingGrpc }, options: ConnectOptions = {}, url = server.url): Promise<Subscriber> {
+export async function listen(
+  { server }: { server: ServingGrpc },
+  options: ConnectOptions = {},
+  url = server.address,
+): Promise<Subscriber> {
   const listener = await subscribe(url, {
     languages: ["en-US"],
     random: () => 0,
@@ -63,8 +70,19 @@ export class Bare {
   readonly ended: Promise<grpc.StatusObject>;
   #woken = () => {};
 
-  constructor(server: ServingGrpc, { token = server.token, metadata = {}, options = {}, credentials = grpc.credentials.createInsecure()}: BareOptions = {}) {
-    const client = new grpc.Client(`127.0.0.1:${server.port}`, credentials, { "grpc.use_local_subchannel_pool": 1, ...options });
+  constructor(
+    server: ServingGrpc,
+    {
+      token = server.token,
+      metadata = {},
+      options = {},
+      credentials = grpc.credentials.createInsecure(),
+    }: BareOptions = {},
+  ) {
+    const client = new grpc.Client(`127.0.0.1:${server.port}`, credentials, {
+      "grpc.use_local_subchannel_pool": 1,
+      ...options,
+    });
     const sent = new grpc.Metadata();
     if (token != null) sent.set("authorization", `Bearer ${token}`);
     for (const [name, value] of Object.entries(metadata)) sent.set(name, value);
@@ -101,7 +119,8 @@ export class Bare {
     return this.until((message) => message.type === type);
   }
 
-  trailer = async (name: string): Promise<string | undefined> => (await this.ended).metadata.get(name)[0]?.toString();
+  trailer = async (name: string): Promise<string | undefined> =>
+    (await this.ended).metadata.get(name)[0]?.toString();
 }
 
 export interface BareOptions {
@@ -120,22 +139,23 @@ export async function admitted(server: ServingGrpc, options?: BareOptions): Prom
   return Object.assign(bare, { id: String(subscription_id) });
 }
 
-/** A cable between a listener and the server, to be cut. */
+/** A cable between a listener and the server, to be cut by hand, or after so many bytes towards the listener. */
 export class Cable {
   port = 0;
-  readonly #open = new Set<Socket>();
-  readonly #target: () => number;
-  /** Bytes still let through to the listener before the cut; forever by default. */
-  #left = Number.POSITIVE_INFINITY;
   cuts = 0;
+  cutting = false;
+  readonly #open = new Set<Socket>();
 
-  private constructor(target: () => number) {
-    this.#target = target;
-  }
-
-  static async lay(target: () => number): Promise<Cable> {
-    const cable = new Cable(target);
-    const server = createServer((near) => cable.#join(near));
+  static async lay(target: () => number, bytes?: () => number): Promise<Cable> {
+    const cable = new Cable();
+    const server = createServer((near) => {
+      // Anywhere: inside the settings, inside the headers, inside a message, between two.
+      cable.#join(
+        near,
+        connect(target(), "127.0.0.1"),
+        cable.cutting && bytes ? bytes() : Number.POSITIVE_INFINITY,
+      );
+    });
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     cable.port = (server.address() as AddressInfo).port;
     later(() => {
@@ -149,37 +169,37 @@ export class Cable {
     return `grpc://127.0.0.1:${this.port}`;
   }
 
-  #join(near: Socket): void {
-    const far = connect(this.#target(), "127.0.0.1");
-    for (const [one, other] of [
-      [near, far],
-      [far, near],
-    ] as const) {
-      this.#open.add(one);
-      one.setNoDelay(true);
-      one.on("error", () => {});
-      one.on("close", () => {
-        this.#open.delete(one);
-        other.destroy();
-      });
+  #join(near: Socket, far: Socket, bytes: number): void {
+    let left = bytes;
+    const end = () => {
+      near.destroy();
+      far.destroy();
+    };
+    for (const socket of [near, far]) {
+      this.#open.add(socket);
+      socket.setNoDelay(true);
+      socket.on("error", end).on("close", end);
+      socket.on("close", () => this.#open.delete(socket));
     }
-    near.on("data", (bytes) => far.write(bytes));
-    far.on("data", (bytes: Buffer) => {
-      near.write(bytes.subarray(0, Math.min(bytes.length, this.#left)));
-      this.#left -= bytes.length;
-      if (this.#left <= 0) this.cut();
+    near.on("data", (data) => far.write(data));
+    far.on("data", (data: Buffer) => {
+      if (left <= 0) return;
+      const part = data.subarray(0, Math.min(data.length, left));
+      left -= part.length;
+      if (left > 0) return void near.write(part);
+      this.cuts++;
+      // Written first: what comes before the cut must have a chance to arrive.
+      near.write(part, end);
     });
   }
 
-  /** So many bytes on, in the middle of a frame perhaps. */
-  cutAfter(bytes: number): void {
-    this.#left = bytes;
+  cut(): void {
+    for (const socket of [...this.#open]) socket.destroy();
   }
 
-  cut(): void {
-    this.#left = Number.POSITIVE_INFINITY;
-    if (this.#open.size > 0) this.cuts++;
-    for (const socket of [...this.#open]) socket.destroy();
+  /** Neither side hears anything any more, not even that the other is gone. */
+  freeze(): void {
+    for (const socket of this.#open) socket.pause();
   }
 }
 

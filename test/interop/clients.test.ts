@@ -3,6 +3,8 @@ import { fileURLToPath } from "node:url";
 import { EventSource } from "eventsource";
 import { afterEach, describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
+import { createProducer } from "../../src/producer/producer.ts";
+import { Hall } from "../wire/hall.ts";
 import { openTeller, REQUEST, replyTo, type Teller } from "./agent.ts";
 import { findProgram, findPython, start } from "./programs.ts";
 
@@ -50,7 +52,7 @@ describe.skipIf(curl.skip)(`curl -N${curl.note}`, () => {
     expect(await done).toEqual({ ran: true, moved: [{ amount: 500, to: "savings" }] });
     await stream.until(isData("aaep:agent.session.completed"));
     const fields = stream.lines.map((line) => line.split(":")[0]).filter(Boolean);
-    expect(new Set(fields)).toEqual(new Set(["event", "id", "data"]));
+    expect(new Set(fields)).toEqual(new Set(["event", "id", "data", "retry"]));
     for (const type of HEARD) expect(stream.lines.some(isData(type))).toBe(true);
     expect((await post("/replies", replyTo(question, subscription_id)))[0]).toBe("HTTP/1.1 400 Bad Request");
   });
@@ -58,47 +60,40 @@ describe.skipIf(curl.skip)(`curl -N${curl.note}`, () => {
 
 describe("the eventsource package", () => {
   it("follows the stream by its address alone, drops out and comes back by itself: SSE-05, SSE-08 (CON-52)", async () => {
-    const { agent, served, converse } = await teller();
-    const headers = { authorization: `Bearer ${served.token}`, "content-type": "application/json" };
-    const answered = await fetch(`${served.http}/aaep/v1/subscriptions`, { method: "POST", headers, body: JSON.stringify(REQUEST) });
-    const { subscription_id } = (await answered.json()) as { subscription_id: string };
-    const aborts: AbortController[] = [];
+    const agent = createProducer({ agent_id: "com.example.reader", warn: () => {} });
+    const hall = await Hall.open(agent);
+    cleanups.push(() => hall.close());
+    const posted = await hall.post("/subscriptions", { ...REQUEST, capabilities: { coalesce_boundaries: ["none"] } });
     // No header of ours: the ticket in the address is all it has.
-    const source = new EventSource(`${served.http}${answered.headers.get("location")}`, {
-      fetch: (url, init) => {
-        const abort = new AbortController();
-        aborts.push(abort);
-        return fetch(url, { ...init, signal: AbortSignal.any([abort.signal, ...(init.signal ? [init.signal as AbortSignal] : [])]) });
-      },
-    });
+    const source = new EventSource(`${hall.http}${posted.headers.location}`);
     cleanups.push(() => source.close());
-    const heard: { type: string; event_id: string }[] = [];
-    const question = new Promise<{ reply_token: string }>((resolve) => {
-      source.addEventListener("aaep.event", ({ data, lastEventId }) => {
-        const event = JSON.parse(data);
-        heard.push(event);
-        if (event.type !== "aaep:agent.awaiting.confirmation") return;
-        expect(lastEventId).toBe(event.event_id);
-        resolve(event);
+    const heard: string[] = [];
+    const ids: [string, string][] = [];
+    const opened = () => new Promise((resolve) => source.addEventListener("open", resolve, { once: true }));
+    const until = (fits: () => boolean) =>
+      new Promise<void>((resolve) => {
+        const look = () => fits() && resolve();
+        source.addEventListener("aaep.event", look);
+        look();
       });
+    source.addEventListener("aaep.event", ({ data, lastEventId }) => {
+      const event = JSON.parse(data);
+      if (event.chunk) heard.push(event.chunk);
+      if (event.chunk) ids.push([lastEventId, event.event_id]);
     });
-    await new Promise((resolve) => source.addEventListener("open", resolve));
-    const done = converse();
-    const asked = await question;
-    const back = new Promise((resolve) => source.addEventListener("open", resolve));
-    aborts.at(-1)!.abort();
-    const reply = await fetch(`${served.http}/aaep/v1/replies`, { method: "POST", headers, body: JSON.stringify(replyTo(asked, subscription_id)) });
-    expect(reply.status).toBe(204);
-    expect(await done).toMatchObject({ ran: true });
+    await opened();
+    const session = agent.start({ summary: "Reading." });
+    await session.say("Before. ");
+    await until(() => heard.length > 0);
+    const back = opened();
+    hall.cutAll();
+    await session.say("Meanwhile. ");
     await back;
-    const completed = new Promise<void>((resolve) => {
-      const look = () => heard.some(({ type }) => type === "aaep:agent.session.completed") && resolve();
-      source.addEventListener("aaep.event", look);
-      look();
-    });
-    await completed;
-    const once = heard.filter(({ type }) => type.endsWith("session.started") || type.endsWith("tool.completed") || type.endsWith("session.completed"));
-    expect(once.map(({ type }) => type)).toEqual(["aaep:agent.session.started", "aaep:agent.tool.completed", "aaep:agent.session.completed"]);
+    await session.say("After. ");
+    await session.complete();
+    await until(() => heard.join("").endsWith("After. "));
+    expect(heard.join("")).toBe("Before. Meanwhile. After. ");
+    for (const [last, event_id] of ids) expect(last).toBe(event_id);
     expect(agent.hub.subscriptions).toBe(1);
   });
 });

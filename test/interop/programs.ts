@@ -49,6 +49,7 @@ export function start(path: string, args: readonly string[], env: Record<string,
   child.stderr.setEncoding("utf8").on("data", (text: string) => {
     errors += text;
   });
+  child.stdout.on("end", () => rest && lines.push(rest));
   child.stdout.setEncoding("utf8").on("data", (text: string) => {
     const parts = (rest + text).split("\n");
     rest = parts.pop()!;
@@ -57,7 +58,8 @@ export function start(path: string, args: readonly string[], env: Record<string,
   });
   const exit = new Promise<number>((resolve, reject) => {
     child.on("error", reject);
-    child.on("exit", (code, signal) => (code === null ? reject(new Error(`${path} died of ${signal}: ${errors}`)) : resolve(code)));
+    // Not "exit": the last words may still be in the pipe.
+    child.on("close", (code, signal) => (code === null ? reject(new Error(`${path} died of ${signal}: ${errors}`)) : resolve(code)));
   });
   exit.catch(() => {});
   return {

@@ -75,9 +75,10 @@ describe("text with line ends and fields in it", () => {
     expect(new Set(stream.frames.map(({ event }) => event))).toEqual(new Set(["aaep.event"]));
     expect(stream.heard.every((event) => event["session_id"] === session.session_id)).toBe(true);
     expect(stream.heard.some(({ type }) => type === "forged")).toBe(false);
-    // Every line of the stream is one of these and nothing else.
-    for (const line of stream.text.split("\n"))
-      expect(line).toMatch(/^(?:|:.*|event: aaep\.event|id: [\w.:-]+|data: \{.*\})$/s);
+    // Every line of the stream is one of these and nothing else; how long to wait is said once, before any event.
+    const allowed = /^(?:|:.*|retry: \d+|event: aaep\.event|id: [\w.:-]+|data: \{.*\})$/s;
+    for (const line of stream.text.split("\n")) expect(line).toMatch(allowed);
+    expect(stream.text.slice(stream.text.indexOf("data: "))).not.toMatch(/^retry:/m);
   });
 
   it("in Last-Event-ID and the address neither breaks the answer nor the log (A15, A16)", async () => {

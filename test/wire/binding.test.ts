@@ -326,7 +326,20 @@ describe("SSE", () => {
       response.on("error", () => {});
     });
     socket.destroy();
-    expect(raw.replaceAll(": \n\n", "")).toBe(": connected\n\n");
+    expect(raw.replaceAll(": \n\n", "")).toMatch(/^: connected\nretry: \d+\n\n$/);
+  });
+
+  it("a listener that lost its line keeps its place, also where the stream begins with what has no id: SSE-05", async () => {
+    const { hall } = await open();
+    const { body } = await hall.post("/subscriptions", requestWith());
+    const first = async (last: string) => {
+      const { response, socket } = await hall.stream(JSON.parse(body).subscription_id, LOCAL, { "last-event-id": last });
+      const text = await new Promise((resolve) => response.setEncoding("utf8").once("data", resolve).on("error", () => {}));
+      socket.destroy();
+      return text;
+    };
+    expect(await first("evt_1")).toMatch(/^: connected\nretry: \d+\nid: evt_1\n\n/);
+    expect(await first(`evt_${"x".repeat(400)}`)).toMatch(/^: connected\nretry: \d+\n\n/);
   });
 
   it("our client sends the headers the appendix asks for, on the stream and on replies: SSE-07", async () => {

@@ -43,14 +43,17 @@ export class Account {
       }
       case "aaep:agent.tool.invoked": {
         const { tool, tool_call_id } = event as ToolInvoked;
-        session.tools.set(tool_call_id ?? tool, reader.brief() ?? reader.label(tool));
+        session.tools.set(tool_call_id ?? tool, {
+          said: said ?? reader.label(tool),
+          brief: reader.brief() ?? reader.label(tool),
+        });
         if (session.tools.size > MOST_TOOLS) session.tools.delete(session.tools.keys().next().value!);
         session.progress = undefined;
         return;
       }
       case "aaep:agent.tool.completed": {
         const { tool, tool_call_id, status } = event as ToolCompleted;
-        const words = session.tools.get(tool_call_id ?? tool) ?? reader.label(tool);
+        const words = session.tools.get(tool_call_id ?? tool)?.brief ?? reader.label(tool);
         session.tools.delete(tool_call_id ?? tool);
         (status === "success" ? session.done : session.undone).push(words);
         return;
@@ -60,7 +63,7 @@ export class Account {
 
   /** What it is doing now, as far as it was told. */
   status(session: Session, phrases: Phrases): Run[] {
-    const tool = [...session.tools.values()].at(-1);
+    const tool = [...session.tools.values()].at(-1)?.said;
     const doing = [tool ? [tool] : session.state, session.progress].filter((one) => one !== undefined);
     return phrases.join(doing.length > 0 ? doing : [session.about ?? phrases.say("still_working")]);
   }

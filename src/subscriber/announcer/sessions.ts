@@ -17,7 +17,7 @@ export interface Session {
   about: readonly Run[] | undefined;
   state: readonly Run[] | undefined;
   progress: readonly Run[] | undefined;
-  readonly tools: Map<string, Run>;
+  readonly tools: Map<string, { readonly said: Run; readonly brief: Run }>;
   readonly outputs: Map<string, OutputBuffer>;
   lastState: string;
   lastProgressAt: number;

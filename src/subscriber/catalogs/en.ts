@@ -90,9 +90,9 @@ export const en: Catalog = {
     hidden_text: "Careful: invisible characters were removed from this text.",
     still_working: "Still working.",
     still_working_on: "Still working: {tool}",
-    done_and_not: "Done: {done}; not done: {undone}.",
-    done: "Done: {done}.",
-    not_done: "Not done: {undone}.",
+    done_and_not: "What was done: {done}; what was not done: {undone}.",
+    done: "What was done: {done}.",
+    not_done: "What was not done: {undone}.",
     paused: "Paused. Urgent messages still come through.",
     while_paused: {
       one: "While you were away there was one announcement.",

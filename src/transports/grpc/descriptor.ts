@@ -34,11 +34,7 @@ export const fileDescriptor = (): Buffer =>
   message(
     field(1, FILE),
     field(2, "aaep.v1"),
-    messageOf(
-      "AaepMessage",
-      fieldOf("json", 1, BYTES),
-      fieldOf("message_type", 2, STRING, "messageType"),
-    ),
+    messageOf("AaepMessage", fieldOf("json", 1, BYTES), fieldOf("message_type", 2, STRING, "messageType")),
     messageOf("GetManifestRequest"),
     messageOf("Manifest", fieldOf("json", 1, BYTES)),
     field(

@@ -8,7 +8,9 @@ export async function loadGrpc(): Promise<Grpc> {
   try {
     return await import("@grpc/grpc-js");
   } catch (cause) {
-    throw new EarshotError("grpc_missing", "gRPC needs a package of its own: npm install @grpc/grpc-js", { cause });
+    throw new EarshotError("grpc_missing", "gRPC needs a package of its own: npm install @grpc/grpc-js", {
+      cause,
+    });
   }
 }
 

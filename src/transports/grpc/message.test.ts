@@ -34,11 +34,14 @@ describe("an AaepMessage", () => {
     );
   });
 
-  it.each([0, 1, 127, 128, 16_383, 16_384, 65_536, 2_097_152])("of %d bytes keeps its length: GRPC-02", (size) => {
-    const json = "x".repeat(size);
-    expect(Subscribe.responseDeserialize(encodeAaepMessage(json, "t")).json?.length ?? 0).toBe(size);
-    expect(decodeJson(encodeAaepMessage(json, "t"))).toHaveLength(size);
-  });
+  it.each([0, 1, 127, 128, 16_383, 16_384, 65_536, 2_097_152])(
+    "of %d bytes keeps its length: GRPC-02",
+    (size) => {
+      const json = "x".repeat(size);
+      expect(Subscribe.responseDeserialize(encodeAaepMessage(json, "t")).json?.length ?? 0).toBe(size);
+      expect(decodeJson(encodeAaepMessage(json, "t"))).toHaveLength(size);
+    },
+  );
 
   it("may bring fields nobody knows yet, in any order; of the same one twice, the last counts", () => {
     const bytes = Buffer.concat([
@@ -70,13 +73,24 @@ describe("an AaepMessage", () => {
   });
 
   it(`of random fields is read as protobufjs reads it, and of random bytes never throws, ${RUNS} times`, () => {
-    const tag = (number: number, type: number) => Buffer.from(number < 16 ? [number * 8 + type] : [((number * 8 + type) % 128) | 0x80, (number * 8) >> 7]);
+    const tag = (number: number, type: number) =>
+      Buffer.from(
+        number < 16 ? [number * 8 + type] : [((number * 8 + type) % 128) | 0x80, (number * 8) >> 7],
+      );
     const sized = (max: number) =>
-      fc.tuple(fc.integer({ min: 1, max }), fc.uint8Array({ maxLength: 100 })).map(([number, bytes]) => Buffer.concat([tag(number, 2), Buffer.from([bytes.length]), bytes]));
+      fc
+        .tuple(fc.integer({ min: 1, max }), fc.uint8Array({ maxLength: 100 }))
+        .map(([number, bytes]) => Buffer.concat([tag(number, 2), Buffer.from([bytes.length]), bytes]));
     const fixed = (type: number, size: number) =>
-      fc.tuple(fc.integer({ min: 3, max: 200 }), fc.uint8Array({ minLength: size, maxLength: size })).map(([number, bytes]) => Buffer.concat([tag(number, type), bytes]));
-    const number = fc.integer({ min: 3, max: 200 }).map((at) => Buffer.concat([tag(at, 0), Buffer.from([0xff, 0x80, 0x01])]));
-    const fields = fc.array(fc.oneof(sized(2), sized(200), fixed(1, 8), fixed(5, 4), number), { maxLength: 12 });
+      fc
+        .tuple(fc.integer({ min: 3, max: 200 }), fc.uint8Array({ minLength: size, maxLength: size }))
+        .map(([number, bytes]) => Buffer.concat([tag(number, type), bytes]));
+    const number = fc
+      .integer({ min: 3, max: 200 })
+      .map((at) => Buffer.concat([tag(at, 0), Buffer.from([0xff, 0x80, 0x01])]));
+    const fields = fc.array(fc.oneof(sized(2), sized(200), fixed(1, 8), fixed(5, 4), number), {
+      maxLength: 12,
+    });
     fc.assert(
       fc.property(fields, fc.uint8Array({ maxLength: 60 }), (parts, noise) => {
         const bytes = Buffer.concat(parts);
@@ -91,9 +105,13 @@ describe("an AaepMessage", () => {
 
   it("names the type of an event, wherever in it that stands: GRPC-02", () => {
     const of = (event: object) =>
-      Buffer.from(readFields(encodeEvent({ event_id: "1", json: JSON.stringify(event), cursor: true }))!.get(2) ?? []).toString();
+      Buffer.from(
+        readFields(encodeEvent({ event_id: "1", json: JSON.stringify(event), cursor: true }))!.get(2) ?? [],
+      ).toString();
     expect(of({ "@context": "c", type: "aaep:agent.session.started" })).toBe("aaep:agent.session.started");
-    expect(of({ "@context": ["c", "d"], type: "aaep:agent.session.started" })).toBe("aaep:agent.session.started");
+    expect(of({ "@context": ["c", "d"], type: "aaep:agent.session.started" })).toBe(
+      "aaep:agent.session.started",
+    );
     expect(of({ producer: { type: "wrong" }, type: "medai:x" })).toBe("medai:x");
     expect(of({ "@context": ['c"', { type: "wrong" }], type: "medai:y" })).toBe("medai:y");
   });

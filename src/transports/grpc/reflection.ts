@@ -13,7 +13,8 @@ export const REFLECTION_PATHS: readonly string[] = [
 
 const NOT_FOUND = 5;
 const UNIMPLEMENTED = 12;
-const refused = (code: number, sentence: string): Buffer => field(7, message(field(1, code), field(2, sentence)));
+const refused = (code: number, sentence: string): Buffer =>
+  field(7, message(field(1, code), field(2, sentence)));
 
 /** The response to one request; undefined where the bytes are none. */
 export function answerReflection(request: Uint8Array): Buffer | undefined {
@@ -29,7 +30,9 @@ function answerTo(fields: ReadonlyMap<number, Uint8Array>): Buffer {
   if (fields.has(7)) return field(6, field(1, field(1, SERVICE)));
   if (file || symbol) {
     const known = file ? text(file) === FILE : SYMBOLS.has(text(symbol!).replace(/^\./, ""));
-    return known ? field(4, field(1, fileDescriptor())) : refused(NOT_FOUND, "Nothing of that name is served here.");
+    return known
+      ? field(4, field(1, fileDescriptor()))
+      : refused(NOT_FOUND, "Nothing of that name is served here.");
   }
   if (fields.has(5) || fields.has(6)) return refused(NOT_FOUND, "There are no protobuf extensions here.");
   return refused(UNIMPLEMENTED, "This kind of question is not known here.");

@@ -71,11 +71,17 @@ export function endingOf(close: string): Ending {
 }
 
 /** After a no to a request, or to a renegotiation, which ends the subscription too. */
-export function rejectionOf({ reason_code, reason_message, retry_after_seconds }: SubscriptionRejected): Ending {
+export function rejectionOf({
+  reason_code,
+  reason_message,
+  retry_after_seconds,
+}: SubscriptionRejected): Ending {
   return {
     code: BY_REJECTION[reason_code] ?? STATUS.FAILED_PRECONDITION,
     // In full it is in the message; headers are small, and some clients refuse large ones.
-    details: Array.from(reason_message.replace(/\p{Surrogate}/gu, "")).slice(0, MOST_DETAILS).join(""),
+    details: Array.from(reason_message.replace(/\p{Surrogate}/gu, ""))
+      .slice(0, MOST_DETAILS)
+      .join(""),
     trailers: {
       [CLOSE_TRAILER]: "rejected",
       [RECONNECT_TRAILER]: "false",

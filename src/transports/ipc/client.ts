@@ -138,7 +138,11 @@ export function createIpcClient({
           if (message?.type === "subscription.close" || message?.type === "earshot:closing") {
             reason = reasonFor(message.reason_code, message.reason_message);
             // Where only the line ends, there is nothing to tell the listener but to come back.
-            if (message.type === "earshot:closing" || (reason.reconnect && reason.code !== "producer_shutdown")) return;
+            if (
+              message.type === "earshot:closing" ||
+              (reason.reconnect && reason.code !== "producer_shutdown")
+            )
+              return;
           }
           if (message?.type !== "subscription.accepted" && message?.type !== "subscription.rejected") {
             return answered && events.message(text, true);

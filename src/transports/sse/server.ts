@@ -54,6 +54,7 @@ export interface SseOptions {
   readonly heartbeat_ms: number;
   /** Calls back every so often until cancelled. */
   readonly every: (ms: number, callback: () => void) => () => void;
+  readonly random?: () => number;
   /** A ticket that lets a browser's EventSource open this one stream (CON-52). */
   readonly ticket?: (subscription_id: string, principal: Principal) => string | undefined;
 }
@@ -114,7 +115,7 @@ export function createSseServer(door: Door, options: SseOptions) {
 
   async function read(question: HttpQuestion): Promise<{ bytes: Uint8Array } | { answer: HttpAnswer }> {
     const type = question.header("content-type") ?? "";
-    if (!/^application\/json\b/i.test(type)) {
+    if (!/^application\/json\s*(?:;|$)/i.test(type)) {
       return { answer: json(415, { error: "unsupported_media_type", message: "Send the message with Content-Type: application/json." }) };
     }
     const bytes = await question.body();
@@ -190,8 +191,10 @@ export function createSseServer(door: Door, options: SseOptions) {
     };
     const stopHeartbeat = options.every(options.heartbeat_ms, () => void stream.write(stream.frame(SSE_HEARTBEAT)));
     const stopExpiry = whenExpired(principal, () => leave("credential_expired"));
-    // Something at once, so that proxies pass the headers on.
-    void stream.write(stream.frame(": connected\n\n"));
+    // Something at once, so that proxies pass the headers on; and a pause of its own for everyone, because EventSource
+    // has no jitter: a crowd that lost its agent would come back as one (F16).
+    const pause = Math.round(500 + 3_000 * (options.random ?? Math.random)());
+    void stream.write(stream.frame(`: connected\nretry: ${pause}\n${keepId(lastEventId)}\n`));
     line.connect(peer, lastEventId);
     return {
       gone: () => {
@@ -214,6 +217,12 @@ function createPeer(stream: ByteStream, close: (code: string) => void): Peer {
     close,
   };
 }
+
+/**
+ * A stream begins with an empty last event id, by the letter of the standard: the summaries and questions it starts
+ * with have none of their own, and would wipe out the place its listener had.
+ */
+const keepId = (id: string | undefined): string => (id !== undefined && /^[!-~]{1,256}$/.test(id) ? `id: ${id}\n` : "");
 
 /** SSE has no close codes: why a stream ends, and whether to come back, is its last message. */
 function encodeClosing(code: string): string {

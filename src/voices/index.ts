@@ -1,0 +1,16 @@
+/** `earshot/voices`: where words end up. Node only; an assistive technology brings its own `Voice` instead. */
+export { type BrailleOptions, type BrailleVoice, createBrailleVoice } from "./braille.ts";
+export { BrailleDisplay, WAITS, WAITS_URGENTLY } from "./braille-display.ts";
+export { BRAILLE_TABLES, createLiblouis, type Translator } from "./liblouis.ts";
+export {
+  createEspeakVoice,
+  createProgramVoice,
+  espeakCommand,
+  macVoices,
+  powershellCommand,
+  type SpeechCommand,
+  sayCommand,
+} from "./programs.ts";
+export { createSpeechDispatcherVoice, type SsipOptions } from "./ssip.ts";
+export { createTerminalVoice, type TerminalOptions } from "./terminal.ts";
+export { type Speaker, speakWith, type Voice } from "./voice.ts";

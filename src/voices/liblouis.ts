@@ -1,0 +1,101 @@
+/** Braille by liblouis: one `lou_translate` per table, kept running; contracted where the language has contractions. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { matchLanguage } from "../protocol/language.ts";
+
+/** By language; grade 2 where readers expect it. liblouis has none for Yoruba, Hausa or Igbo. */
+export const BRAILLE_TABLES: Readonly<Record<string, string>> = {
+  en: "en-ueb-g2.ctb",
+  es: "es-g2.ctb",
+  fr: "fr-bfu-comp6.utb",
+  pt: "pt-pt-g2.ctb",
+  ar: "ar-ar-g2.ctb",
+  sw: "sw-ke-g2.ctb",
+  de: "de-g2.ctb",
+  ja: "ja-kantenji.utb",
+};
+
+export interface Translator {
+  can(language: string): boolean;
+  /** Unicode braille cells; undefined language means the listener's own. */
+  translate(text: string, language: string | undefined): Promise<string>;
+  close(): void;
+}
+
+interface Table {
+  readonly child: ChildProcess;
+  readonly answers: { resolve(cells: string): void; reject(error: Error): void }[];
+}
+
+/** lou_translate reads a line into a buffer; beyond this it would answer in pieces. */
+const LONGEST_LINE = 400;
+
+export function createLiblouis(
+  fallback = "en",
+  tables: Readonly<Record<string, string>> = BRAILLE_TABLES,
+): Translator {
+  const running = new Map<string, Table>();
+  const tableOf = (language: string): string | undefined => {
+    const match = matchLanguage([language], Object.keys(tables));
+    return match && tables[match.available];
+  };
+  const start = (name: string): Table => {
+    const child = spawn("stdbuf", ["-oL", "lou_translate", "--forward", `unicode.dis,${name}`], {
+      stdio: ["pipe", "pipe", "ignore"],
+    });
+    const table: Table = { child, answers: [] };
+    let rest = "";
+    child.stdout!.setEncoding("utf8").on("data", (data: string) => {
+      const lines = (rest + data).split("\n");
+      rest = lines.pop()!;
+      for (const line of lines) table.answers.shift()?.resolve(line);
+    });
+    const fail = (cause?: unknown) => {
+      running.delete(name);
+      for (const { reject } of table.answers.splice(0))
+        reject(new Error(`lou_translate stopped (${name}).`, { cause }));
+    };
+    child.on("error", fail).on("close", () => fail());
+    child.stdin!.on("error", () => undefined);
+    running.set(name, table);
+    return table;
+  };
+  const ask = (name: string, line: string): Promise<string> =>
+    new Promise((resolve, reject) => {
+      const table = running.get(name) ?? start(name);
+      table.answers.push({ resolve, reject });
+      table.child.stdin!.write(`${line}\n`);
+    });
+  return {
+    can: (language) => tableOf(language) !== undefined,
+    async translate(text, language) {
+      const name = tableOf(language ?? fallback) ?? tableOf(fallback)!;
+      const pieces = toPieces(text.replace(/\s+/gu, " ").trim());
+      const cells = await Promise.all(pieces.map((piece) => ask(name, piece)));
+      return cells.join("\u2800");
+    },
+    close() {
+      for (const { child } of running.values()) child.stdin!.end();
+      running.clear();
+    },
+  };
+}
+
+function toPieces(line: string): string[] {
+  const pieces: string[] = [];
+  let current = "";
+  for (const word of line.split(" ")) {
+    if (current !== "" && current.length + word.length >= LONGEST_LINE) {
+      pieces.push(current);
+      current = "";
+    }
+    current = current === "" ? word : `${current} ${word}`;
+    while (current.length > LONGEST_LINE) {
+      const head = Array.from(current)
+        .slice(0, LONGEST_LINE / 2)
+        .join("");
+      pieces.push(head);
+      current = current.slice(head.length);
+    }
+  }
+  return current === "" ? pieces : [...pieces, current];
+}

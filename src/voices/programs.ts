@@ -1,0 +1,130 @@
+/**
+ * Speech by a program of the system: espeak-ng, `say` on macOS, SAPI through PowerShell on Windows. The words always go
+ * in by standard input, never as an argument or a piece of script: an agent's text must not become a command.
+ */
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { speechRuns } from "./runs.ts";
+import type { Voice } from "./voice.ts";
+
+export interface SpeechCommand {
+  readonly program: string;
+  readonly args: readonly string[];
+}
+
+/** A language tag, or nothing: what is no tag never reaches a command line. */
+const tagOf = (language: string | undefined): string | undefined =>
+  language !== undefined && /^[a-z]{2,3}(?:-[a-z0-9]{2,8}){0,3}$/i.test(language)
+    ? language.toLowerCase()
+    : undefined;
+
+export function espeakCommand(language: string | undefined, wpm: number, wav?: string): SpeechCommand {
+  const tag = tagOf(language);
+  // espeak-ng calls Mandarin cmn; regions it does not know would be an error, so only the language is given.
+  const voice = tag && (tag.startsWith("zh") ? "cmn" : tag.split("-")[0]!);
+  const args = [
+    ...(voice ? ["-v", voice] : []),
+    "-s",
+    String(Math.max(80, Math.min(450, Math.round(wpm)))),
+    "--stdin",
+  ];
+  return { program: "espeak-ng", args: wav === undefined ? args : [...args, "-w", wav] };
+}
+
+/** Names of voices by language, as `say -v ?` lists them. */
+export function macVoices(listing: string): Map<string, string> {
+  const voices = new Map<string, string>();
+  for (const [, name, tag] of listing.matchAll(/^(.+?)\s{2,}([a-z]{2,3}_[A-Z0-9]{2,4})\s+#/gmu)) {
+    const language = tag!.toLowerCase().replace("_", "-");
+    if (!voices.has(language)) voices.set(language, name!.trim());
+    if (!voices.has(language.split("-")[0]!)) voices.set(language.split("-")[0]!, name!.trim());
+  }
+  return voices;
+}
+
+export function sayCommand(
+  language: string | undefined,
+  wpm: number,
+  voices: ReadonlyMap<string, string>,
+): SpeechCommand {
+  const tag = tagOf(language);
+  const voice = tag && (voices.get(tag) ?? voices.get(tag.split("-")[0]!));
+  return {
+    program: "say",
+    args: [...(voice ? ["-v", voice] : []), "-r", String(Math.round(wpm)), "-f", "-"],
+  };
+}
+
+export function powershellCommand(language: string | undefined, wpm: number): SpeechCommand {
+  // SAPI's rate goes from -10 to 10, about 175 words a minute being 0.
+  const rate = Math.max(-10, Math.min(10, Math.round((wpm - 175) / 20)));
+  const tag = tagOf(language);
+  const script = [
+    "[Console]::InputEncoding = [Text.Encoding]::UTF8",
+    "Add-Type -AssemblyName System.Speech",
+    "$s = New-Object System.Speech.Synthesis.SpeechSynthesizer",
+    `$s.Rate = ${rate}`,
+    ...(tag
+      ? [
+          `$v = $s.GetInstalledVoices() | Where-Object { $_.VoiceInfo.Culture.Name -like '${tag.split("-")[0]}*' } | Select-Object -First 1`,
+          "if ($v) { $s.SelectVoice($v.VoiceInfo.Name) }",
+        ]
+      : []),
+    "$s.Speak([Console]::In.ReadToEnd())",
+  ].join("; ");
+  return { program: "powershell", args: ["-NoProfile", "-NonInteractive", "-Command", script] };
+}
+
+export interface ProgramVoiceOptions {
+  readonly rate?: number;
+  command(language: string | undefined, wpm: number): SpeechCommand;
+  can(language: string): boolean;
+}
+
+/** One child per run; stopping ends that child and no other program's speech. */
+export function createProgramVoice({ rate = 175, command, can }: ProgramVoiceOptions): Voice {
+  let child: ChildProcess | undefined;
+  let turn = 0;
+  const speak = (text: string, { program, args }: SpeechCommand): Promise<void> =>
+    new Promise((resolve, reject) => {
+      child = spawn(program, [...args], { stdio: ["pipe", "ignore", "ignore"] });
+      child.on("error", reject).on("close", () => resolve());
+      child.stdin!.on("error", () => undefined);
+      child.stdin!.end(text);
+    });
+  const stop = () => {
+    turn++;
+    child?.kill("SIGTERM");
+  };
+  return {
+    async say(utterance) {
+      const mine = ++turn;
+      for (const { text, language } of speechRuns(utterance)) {
+        if (mine !== turn) return;
+        await speak(text, command(language, rate));
+      }
+    },
+    stop,
+    can,
+    close: async () => stop(),
+  };
+}
+
+/** The languages espeak-ng has, as it lists them. */
+export const espeakLanguages = (listing: string): Set<string> =>
+  new Set([...listing.matchAll(/^\s*\d+\s+([a-z]{2,3})/gmu)].map(([, tag]) => tag!));
+
+export async function createEspeakVoice(
+  options: { rate?: number; wav?: (count: number) => string } = {},
+): Promise<Voice> {
+  const listing = await new Promise<string>((resolve, reject) =>
+    execFile("espeak-ng", ["--voices"], (error, out) => (error ? reject(error) : resolve(out))),
+  );
+  const languages = espeakLanguages(listing);
+  let count = 0;
+  return createProgramVoice({
+    ...(options.rate === undefined ? {} : { rate: options.rate }),
+    command: (language, wpm) => espeakCommand(language, wpm, options.wav?.(++count)),
+    can: (language) =>
+      languages.has(language.toLowerCase().startsWith("zh") ? "cmn" : language.split("-")[0]!.toLowerCase()),
+  });
+}

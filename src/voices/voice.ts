@@ -1,0 +1,57 @@
+/** Where words end up: the port an assistive technology fills, and the loop that keeps a voice busy with an announcer. */
+import { type Clock, systemClock } from "../protocol/clock.ts";
+import type { Announcer, Utterance } from "../subscriber/announcer.ts";
+
+export interface Voice {
+  /** Resolves once it was said to its end, or stopped. */
+  say(utterance: Utterance): Promise<void>;
+  /** Stops what this voice is saying, and nobody else's speech. */
+  stop(): void;
+  /** Whether there is a voice, or a table, for a language. */
+  can(language: string): boolean;
+  close(): Promise<void>;
+}
+
+export interface Speaker {
+  /** To be called after anything was told to the announcer. */
+  pump(): void;
+  close(): Promise<void>;
+}
+
+/** Lets a voice say what the announcer has to say, in its order and at its pace. */
+export function speakWith(announcer: Announcer, voice: Voice, clock: Clock = systemClock): Speaker {
+  let timer: (() => void) | undefined;
+  let closed = false;
+  const stopped = new Set<number>();
+  const pump = (): void => {
+    if (closed) return;
+    timer?.();
+    announcer.tick(clock.now());
+    for (const action of announcer.advance(clock.now())) {
+      const { id } = action.utterance;
+      if (action.do === "stop") {
+        stopped.add(id);
+        voice.stop();
+        continue;
+      }
+      stopped.delete(id);
+      const done = () => {
+        // What was stopped comes again; it is not finished because the voice fell silent.
+        if (stopped.has(id)) return;
+        announcer.finished(id, clock.now());
+        pump();
+      };
+      voice.say(action.utterance).then(done, done);
+    }
+    const at = announcer.wakeAt(clock.now());
+    timer = at === undefined ? undefined : clock.timer(Math.max(at, clock.now() + 1), pump);
+  };
+  return {
+    pump,
+    async close() {
+      closed = true;
+      timer?.();
+      await voice.close();
+    },
+  };
+}

@@ -1,0 +1,341 @@
+// What is said, when, and what is not: the announcer as a person meets it.
+import { describe, expect, it } from "vitest";
+import { Ear, eventsOf } from "./support.ts";
+
+const started = { summary_normal: "Planning your week." };
+const chunk = (text: string, position: number, over: Record<string, unknown> = {}) => ({
+  chunk: text,
+  position,
+  complete: false,
+  coalesce_hint: "none",
+  output_id: "out_1",
+  ...over,
+});
+
+describe("the announcer", () => {
+  it("announces the start, tools and the end at the person's verbosity (SUB-02, SUB-07)", () => {
+    const words = {
+      summary_terse: "Short.",
+      summary_normal: "In one sentence.",
+      summary_detailed: "The whole story.",
+    };
+    for (const [verbosity, heard] of [
+      ["terse", "Short."],
+      ["normal", "In one sentence."],
+      ["detailed", "The whole story."],
+    ] as const) {
+      const event = eventsOf();
+      const ear = new Ear({ verbosity }).hear(
+        event("session.started", words),
+        event("tool.invoked", { tool: "t", ...words }),
+        event("session.completed", words),
+      );
+      expect(ear.texts).toEqual([`Started: ${heard}`, heard, `Done: ${heard}`]);
+    }
+  });
+
+  it("lets a person hear how it ended: done, failed, or stopped by whom (SUB-03)", () => {
+    const event = eventsOf();
+    const ear = new Ear();
+    ear.hear(event("session.completed", { session_id: "sess_a", summary_normal: "All set." }));
+    ear.hear(
+      event("session.errored", {
+        session_id: "sess_b",
+        summary_normal: "All set.",
+        error_category: "unknown",
+      }),
+    );
+    ear.hear(
+      event("session.cancelled", { session_id: "sess_c", summary_normal: "All set.", cancelled_by: "user" }),
+    );
+    ear.hear(
+      event("session.cancelled", {
+        session_id: "sess_d",
+        summary_normal: "All set.",
+        cancelled_by: "timeout",
+      }),
+    );
+    expect(ear.texts).toEqual([
+      "Done: All set.",
+      "Failed: All set.",
+      "Stopped, as you asked: All set.",
+      "Stopped, out of time: All set.",
+    ]);
+  });
+
+  it("tells of an error at once, with what can be done about it (SUB-06)", () => {
+    const event = eventsOf();
+    const ear = new Ear({ verbosity: "terse", load: "low" }, () => 5000);
+    ear.hear(
+      event("session.started", started),
+      event("session.errored", {
+        summary_normal: "The bank did not answer.",
+        error_category: "transient",
+        remediation_hint: "Try again in a minute.",
+      }),
+    );
+    expect(ear.texts.at(-1)).toBe("Failed: The bank did not answer. What you can do: Try again in a minute.");
+    expect(ear.stopped).toHaveLength(1);
+  });
+
+  it("never announces a chunk hinted none on its own: it waits for a sentence's end or the end (DEL-23)", () => {
+    const event = eventsOf();
+    const ear = new Ear();
+    ear.hear(
+      event("output.streaming", chunk("I am thin", 0)),
+      event("output.streaming", chunk("king. Now", 9)),
+    );
+    expect(ear.texts).toEqual(["I am thinking."]);
+    ear.hear(event("output.streaming", chunk(" I know", 18)));
+    expect(ear.texts).toHaveLength(1);
+    ear.hear(event("session.completed", { summary_normal: "Done." }));
+    expect(ear.texts.slice(1)).toEqual(["Now I know", "Done: Done."]);
+  });
+
+  it("takes a word boundary for no sentence, and a paragraph for one", () => {
+    const event = eventsOf();
+    const ear = new Ear();
+    ear.hear(
+      event("output.streaming", chunk("One ", 0, { coalesce_hint: "word" })),
+      event("output.streaming", chunk("two", 4, { coalesce_hint: "paragraph" })),
+    );
+    expect(ear.texts).toEqual(["One two"]);
+  });
+
+  it("does not crash on types it does not know and says what they say (SUB-04, EXT-07)", () => {
+    const event = eventsOf();
+    const ear = new Ear();
+    ear.hear(
+      event("aaep:agent.dreaming", { summary_normal: "It dreams." }),
+      event("aaep:agent.sleeping"),
+      event("acme:robot.waved"),
+      event("acme:robot.spoke", { summary_normal: "Hello." }),
+    );
+    expect(ear.texts).toEqual([
+      "Planner reports: It dreams.",
+      "Planner sent a message of a kind I do not know.",
+      "Planner reports: Hello.",
+    ]);
+  });
+
+  it("passes over extension data it cannot read, whatever shape it has (EXT-08)", () => {
+    const event = eventsOf();
+    const ear = new Ear();
+    const context = ["https://aaep-protocol.org/context/v1", "urn:earshot:aaep:v1"];
+    for (const earshot of [
+      { resolves: 7 },
+      { resolves: { reply_token: {} } },
+      { deadline: "soon" },
+      { gap: null },
+      { standing: "x" },
+    ])
+      ear.hear(
+        event("state.changed", {
+          "@context": context,
+          from_state: "a",
+          to_state: "thinking",
+          summary_normal: "Thinking.",
+          extensions: { earshot, other: { x: [1] } },
+        }),
+      );
+    expect(ear.texts[0]).toBe("Thinking.");
+  });
+
+  it("says critical events at once and whatever was set: filters of taste do not touch them (SUB-05, DEL-21, DEL-22)", () => {
+    const event = eventsOf();
+    const ear = new Ear({ load: "low", verbosity: "terse", still_working: false });
+    ear.announcer.mute("planner");
+    ear.do("pause");
+    ear.hear(event("handoff.requested", { reason: "A person must decide.", target_kind: "human" }));
+    ear.hear(
+      event("state.changed", {
+        urgency: "critical",
+        from_state: "a",
+        to_state: "b",
+        summary_normal: "Something is missing.",
+      }),
+    );
+    expect(ear.texts.slice(1)).toEqual([
+      "Planner cannot finish and passes this on to a person: A person must decide.",
+      "Something is missing.",
+    ]);
+  });
+
+  it("keeps states quiet at low load, yet never for good: asked for, or at another load, they are there (DEL-25)", () => {
+    const event = eventsOf();
+    const ear = new Ear({ load: "low" });
+    const state = (summary_normal: string) =>
+      event("state.changed", { from_state: "a", to_state: "thinking", summary_normal });
+    ear.hear(event("session.started", started), state("Reading mail."));
+    expect(ear.texts).toHaveLength(1);
+    ear.do("what");
+    expect(ear.texts.at(-1)).toBe("Planner: Reading mail.");
+    ear.announcer.set({ load: "medium" });
+    ear.hear(state("Writing mail."));
+    expect(ear.texts.at(-1)).toBe("Writing mail.");
+    expect(
+      ear.announcer.history.some(({ fate, utterance }) => fate === "quiet" && utterance.kind === "state"),
+    ).toBe(true);
+  });
+
+  it("does not say the same state twice in a row, nor every progress", () => {
+    const event = eventsOf();
+    const ear = new Ear();
+    for (let i = 0; i < 5; i++)
+      ear.hear(
+        event("state.changed", { from_state: "a", to_state: "thinking" }),
+        event("progress.updated", { progress: { percent: i } }),
+      );
+    expect(ear.texts).toEqual(["Thinking.", "0 percent."]);
+  });
+
+  it("says after 15 seconds of silence that work goes on, and on what, then ever more rarely; and can be told not to", () => {
+    for (const still_working of [true, false]) {
+      const event = eventsOf();
+      const ear = new Ear({ still_working });
+      ear
+        .hear(
+          event("session.started", started),
+          event("tool.invoked", { tool: "search", summary_normal: "Searching flights." }),
+        )
+        .wait(15_000 + 30_000 + 60_000 + 5_000);
+      const reminders = ear.said
+        .filter(({ utterance }) => utterance.kind === "still_working")
+        .map(({ at, text }) => [at, text]);
+      expect(reminders).toEqual(
+        still_working ? [15_000, 45_000, 105_000].map((at) => [at, "Still working: Searching flights."]) : [],
+      );
+    }
+  });
+
+  it("repeats the last thing, says what is happening, and forgets nothing", () => {
+    const event = eventsOf();
+    const ear = new Ear();
+    ear.do("repeat").do("what");
+    expect(ear.texts).toEqual(["Nothing has been said yet.", "No agent is working right now."]);
+    ear.hear(event("session.started", started)).do("repeat");
+    expect(ear.texts.slice(2)).toEqual(["Started: Planning your week.", "Started: Planning your week."]);
+  });
+
+  it("pauses, and catches up with a digest instead of a flood", () => {
+    const event = eventsOf();
+    const ear = new Ear();
+    ear.hear(event("session.started", started)).do("pause");
+    for (let i = 0; i < 9; i++)
+      ear.hear(event("tool.invoked", { tool: `t${i}`, summary_normal: `Step ${i}.` }));
+    ear.hear(event("session.completed", { summary_normal: "All planned." }));
+    expect(ear.texts).toEqual([
+      "Started: Planning your week.",
+      "Paused. Urgent messages still come through.",
+    ]);
+    ear.do("resume");
+    expect(ear.texts.slice(2)).toEqual([
+      "While you were away there were 10 announcements.",
+      "Done: All planned.",
+    ]);
+    expect(ear.announcer.history.filter(({ fate }) => fate === "skipped")).toHaveLength(9);
+  });
+
+  it("names agents when there are several, and tells tasks and namesakes apart (SUB-16)", () => {
+    const one = eventsOf();
+    const two = eventsOf("en", {
+      session_id: "sess_2",
+      producer: { agent_id: "mailer", agent_name: "Mailer" },
+    });
+    const three = eventsOf("en", { session_id: "sess_3" });
+    const ear = new Ear();
+    ear.hear(
+      one("session.started", started),
+      two("session.started", { summary_normal: "Reading mail." }),
+      three("session.started", { summary_normal: "A second plan." }),
+    );
+    ear.hear(one("session.completed", { summary_normal: "Planned." }));
+    expect(ear.texts).toEqual([
+      "Started: Planning your week.",
+      "Mailer: Started: Reading mail.",
+      "Planner, task 2: Started: A second plan.",
+      "Planner, task 1: Done: Planned.",
+    ]);
+  });
+
+  it("at low load says nothing new during a question, and afterwards one sentence of what was and was not done (CON-22)", () => {
+    const event = eventsOf();
+    const ear = new Ear({ load: "low" });
+    const ask = event("awaiting.confirmation", {
+      action: "Send the mail.",
+      consequence: "It goes out.",
+      reply_token: "rpl_1",
+      timeout_seconds: 600,
+      default_decision: "reject",
+    });
+    ear.hear(event("session.started", started), ask);
+    const before = ear.texts.length;
+    ear.hear(
+      event("tool.invoked", { tool: "sort", summary_normal: "Sorting files." }),
+      event("tool.completed", { tool: "sort", status: "success" }),
+    );
+    ear.hear(
+      event("tool.invoked", { tool: "print", summary_normal: "Printing." }),
+      event("tool.completed", { tool: "print", status: "error" }),
+    );
+    expect(ear.texts).toHaveLength(before);
+    ear.answer("no");
+    expect(ear.texts.slice(before)).toEqual([
+      "Refused.",
+      "What was done: Sorting files; what was not done: Printing, Send the mail.",
+    ]);
+  });
+
+  it("takes each event once, and in its session's order where they are numbered (SUB-13)", () => {
+    const event = eventsOf();
+    const numbered = (n: number, summary_normal: string) =>
+      event("tool.invoked", { tool: `t${n}`, summary_normal, sequence_number: n });
+    const [one, two, three] = [numbered(1, "One."), numbered(2, "Two."), numbered(3, "Three.")];
+    const ear = new Ear();
+    ear.hear(one, three, two, two, one);
+    expect(ear.texts).toEqual(["One.", "Two.", "Three."]);
+    ear.hear(numbered(6, "Six.")).wait(1000);
+    expect(ear.texts.at(-1)).toBe("Six.");
+  });
+
+  it("puts pieces of text in order, and says where one is missing", () => {
+    const event = eventsOf();
+    const ear = new Ear();
+    ear.hear(
+      event("output.streaming", chunk("One. ", 0)),
+      event("output.streaming", chunk("Three. ", 10)),
+      event("output.streaming", chunk("Two. ", 5, { coalesce_hint: "sentence" })),
+    );
+    ear.hear(event("output.streaming", chunk("Last.", 40, { complete: true })));
+    expect(ear.texts).toEqual(["One.", "Two.", "Three.", "Something is missing here.", "Last."]);
+  });
+
+  it("speaks a word of another language within a sentence with its own voice (I18N-12)", () => {
+    const event = eventsOf();
+    const ear = new Ear();
+    ear.hear(
+      event("output.streaming", chunk("She said ", 0)),
+      event("output.streaming", chunk("hasta luego", 9, { language: "es" })),
+      event("output.streaming", chunk(" and left.", 20, { complete: true })),
+    );
+    expect(ear.said[0]!.utterance.runs.map(({ text, language }) => [text.trim(), language])).toEqual([
+      ["She said", "en"],
+      ["hasta luego", "es"],
+      ["and left.", "en"],
+    ]);
+  });
+
+  it("keeps handling critical events however far behind it is (SUB-15, DEL-19)", () => {
+    const event = eventsOf();
+    const ear = new Ear({ pace_wpm: 60 }, () => 3000);
+    for (let i = 0; i < 1000; i++)
+      ear.hear(event("tool.invoked", { tool: "t", summary_normal: `Step number ${i}.` }));
+    ear.hear(event("session.errored", { summary_normal: "Out of space.", error_category: "permanent" }));
+    expect(ear.texts.at(-1)).toContain("Failed: Out of space.");
+    ear.wait(3_600_000);
+    expect(ear.texts.some((text) => /announcements were skipped. They are in the history/.test(text))).toBe(
+      true,
+    );
+    expect(ear.announcer.history.filter(({ utterance }) => utterance.kind === "tool")).toHaveLength(1000);
+  });
+});

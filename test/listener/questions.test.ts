@@ -1,0 +1,269 @@
+// Questions by ear: who asks, what for, no in one action, a grave yes in two, and nothing by accident.
+import { describe, expect, it } from "vitest";
+import { Ear, eventsOf, type Fields } from "./support.ts";
+
+const event = eventsOf();
+const params = (amount: number) => [
+  { name: "amount", label: "Amount", value: amount },
+  { name: "to", label: "To", value: "savings" },
+];
+const confirmation = (over: Fields = {}) =>
+  event("awaiting.confirmation", {
+    action: "Transfer $500 to savings.",
+    consequence: "Funds move at once.",
+    reply_token: "rpl_1",
+    timeout_seconds: 300,
+    default_decision: "reject",
+    ...over,
+  });
+const grave = (over: Fields = {}) =>
+  confirmation({ risk_level: "high", irreversible: true, extra_context: { params: params(500) }, ...over });
+const clarification = (over: Fields = {}) =>
+  event("awaiting.clarification", {
+    question: "Which account?",
+    reply_token: "rpl_9",
+    timeout_seconds: 120,
+    ...over,
+  });
+const extended = (earshot: Fields) => ({
+  "@context": ["https://aaep-protocol.org/context/v1", "urn:earshot:aaep:v1"],
+  extensions: { earshot },
+});
+const resolves = (reply_token: string, outcome: string) =>
+  event("state.changed", {
+    from_state: "awaiting_input",
+    to_state: "thinking",
+    ...extended({ resolves: { reply_token, outcome } }),
+  });
+
+describe("a question", () => {
+  it("is put in a frame that says who asks, gravest news first, and how to answer (CNF-39, SUB-11)", () => {
+    const ear = new Ear().hear(grave());
+    expect(ear.texts).toEqual([
+      "Careful, high risk. This cannot be undone. Planner asks for permission: Transfer $500 to savings. If you say yes: Funds move at once. Without an answer within 5 minutes, it will not be done. No, or yes in two steps?",
+    ]);
+    expect(ear.said[0]!.utterance).toMatchObject({
+      urgency: "critical",
+      kind: "question",
+      essence: "Transfer $500 to savings.",
+    });
+  });
+
+  it("keeps every word of its content, whatever that is, and flags what hides in it (CNF-40, A07, A08)", () => {
+    const ear = new Ear({ load: "low", verbosity: "terse" }).hear(
+      confirmation({
+        action: "Send <b>500</b> \u202eot\u202c pаypal.\u001b[8m Hidden?",
+        consequence: "Gone.",
+      }),
+    );
+    expect(ear.texts[0]).toBe(
+      "Careful: some words use look-alike letters from another alphabet. Careful: invisible characters were removed from this text. Planner asks for permission: Send <b>500</b> ot pаypal. Hidden? If you say yes: Gone. Yes or no?",
+    );
+  });
+
+  it("of little risk reads the parameters at once and takes one yes; allowed is said only once the producer took it (SUB-10)", () => {
+    const ear = new Ear().hear(confirmation({ extra_context: { params: params(500) } }));
+    expect(ear.texts[0]).toContain("Amount: 500. To: savings.");
+    ear.taken = "later";
+    ear.answer("yes");
+    expect(ear.sent).toEqual([{ do: "confirm", reply_token: "rpl_1", source: "", decision: "accept" }]);
+    expect(ear.texts).toHaveLength(1);
+    ear.announcer.sent(ear.sent[0]!, true, ear.now);
+    ear.pump();
+    expect(ear.texts.at(-1)).toBe("Allowed.");
+  });
+
+  it("of high risk takes two different inputs, the second after the parameters were read back", () => {
+    const ear = new Ear().hear(grave());
+    ear.answer("confirm");
+    expect(ear.texts.at(-1)).toBe("That is not an answer to this question.");
+    ear.answer("yes").answer("yes").answer("yes");
+    expect(ear.sent).toEqual([]);
+    expect(ear.texts.at(-1)).toBe(
+      "You are about to let Planner do this. Careful, high risk. This cannot be undone. Amount: 500. To: savings. To allow it, say confirm. To refuse, say no.",
+    );
+    ear.answer("confirm");
+    expect(ear.sent).toMatchObject([{ decision: "accept" }]);
+  });
+
+  it("can be refused by one action at any moment, even while it is read", () => {
+    const ear = new Ear({}, () => 10_000).hear(grave()).answer("no");
+    expect(ear.sent).toMatchObject([{ decision: "reject" }]);
+  });
+
+  it("takes no yes before it was read to its end: type-ahead is not consent", () => {
+    const ear = new Ear({}, () => 10_000).hear(confirmation()).answer("yes");
+    expect(ear.sent).toEqual([]);
+    ear.wait(21_000);
+    expect(ear.texts.at(-1)).toBe("The question has not been read to its end yet, so that did not count.");
+    ear.answer("yes");
+    expect(ear.sent).toHaveLength(1);
+  });
+
+  it("starts again if its parameters change after step one", () => {
+    const ear = new Ear().hear(grave()).answer("yes");
+    ear.hear(grave({ extra_context: { params: params(5000) } })).answer("confirm");
+    expect(ear.sent).toEqual([]);
+    expect(ear.texts.slice(2)).toEqual([
+      "Something about this question changed, so it starts again.",
+      ear.texts[0],
+      "That is not an answer to this question.",
+    ]);
+    ear.answer("yes");
+    expect(ear.texts.at(-1)).toContain("Amount: 5,000.");
+  });
+
+  it("asked again unchanged, after a reconnect, is not read again", () => {
+    expect(new Ear().hear(grave(), grave()).texts).toHaveLength(1);
+  });
+
+  it("waits its turn behind another, grave ones first, and none overwrites another", () => {
+    const ear = new Ear();
+    ear.hear(
+      confirmation(),
+      confirmation({ reply_token: "rpl_2", action: "Second." }),
+      grave({ reply_token: "rpl_3", action: "Third." }),
+    );
+    expect(ear.texts.slice(1)).toEqual([
+      "Planner has another question. It waits its turn.",
+      "Planner has another question. It waits its turn.",
+    ]);
+    ear.answer("no");
+    expect(ear.texts.at(-1)).toContain("Third.");
+    ear.answer("no");
+    expect(ear.texts.at(-1)).toContain("Second.");
+  });
+
+  it("is warned about near its deadline, twice and not each second, with no countdown needed from the producer (CNF-25)", () => {
+    const ear = new Ear().hear(confirmation()).wait(299_000);
+    expect(ear.said.slice(1).map(({ at, text }) => [at, text])).toEqual([
+      [240_000, "1 minute left to answer: Transfer $500 to savings."],
+      [280_000, "20 seconds left to answer: Transfer $500 to savings."],
+    ]);
+    ear.wait(2000).answer("yes");
+    expect(ear.texts.slice(3)).toEqual([
+      "Time is up for this question: Transfer $500 to savings.",
+      "There is no open question.",
+    ]);
+    expect(ear.sent).toEqual([]);
+  });
+
+  it("gets more time by one action where the agent gives any, and says how much", () => {
+    const deadline = { reply_token: "rpl_1", seconds_left: 60, extensions_left: 1, ceiling_seconds: 600 };
+    const ear = new Ear()
+      .hear(confirmation({ timeout_seconds: 60, ...extended({ deadline }) }))
+      .wait(50_000)
+      .answer("more");
+    expect(ear.sent).toEqual([{ do: "more_time", reply_token: "rpl_1", source: "" }]);
+    ear.hear(
+      event("progress.updated", {
+        progress: { description: "Waiting." },
+        ...extended({ deadline: { ...deadline, seconds_left: 120, extensions_left: 0 } }),
+      }),
+    );
+    expect(ear.texts.at(-1)).toBe("You now have 2 minutes to answer.");
+    ear.answer("more");
+    expect(ear.texts.at(-1)).toBe("The agent gives no more time for this question.");
+  });
+
+  it.each([
+    ["withdrawn", "The agent took this question back: Transfer $500 to savings."],
+    ["accepted", "This was allowed: Transfer $500 to savings."],
+    ["rejected", "This was refused: Transfer $500 to savings."],
+    ["timed_out", "Time is up for this question: Transfer $500 to savings."],
+  ])("settled elsewhere (%s) is removed and explained (CNF-36, SUB-12)", (outcome, words) => {
+    const ear = new Ear().hear(grave()).answer("yes").hear(resolves("rpl_1", outcome)).answer("confirm");
+    expect(ear.texts).toContain(words);
+    expect(ear.texts.at(-1)).toBe("There is no open question.");
+    expect(ear.sent).toEqual([]);
+  });
+
+  it("is void when its session ends or goes on without it (CNF-36, CON-13)", () => {
+    const ended = new Ear().hear(
+      confirmation(),
+      event("session.cancelled", { cancelled_by: "system", summary_normal: "Stopped." }),
+    );
+    expect(ended.texts.at(-1)).toBe(
+      "This question is void, because its session has ended: Transfer $500 to savings.",
+    );
+    const left = new Ear().hear(
+      confirmation(),
+      event("state.changed", { from_state: "awaiting_input", to_state: "thinking" }),
+    );
+    expect(left.texts).toContain("This question is closed: Transfer $500 to savings.");
+  });
+
+  it("answered too late, or into the unknown, says so and not allowed", () => {
+    const late = new Ear().hear(confirmation());
+    late.taken = false;
+    expect(late.answer("yes").texts.at(-1)).toBe(
+      "Your answer came too late: the question was already closed.",
+    );
+    const unsure = new Ear().hear(confirmation());
+    unsure.taken = undefined;
+    expect(unsure.answer("yes").texts.at(-1)).toBe(
+      "Your answer was sent, but the agent has not said that it took it.",
+    );
+    unsure.hear(resolves("rpl_1", "accepted"));
+    expect(unsure.texts).toContain("Allowed.");
+  });
+
+  it("is never answered for the person, unless they made exactly that rule; and a rule never says yes to a grave act (CNF-38, CON-75)", () => {
+    expect(new Ear().hear(confirmation()).wait(400_000).sent).toEqual([]);
+    const auto_answers = [
+      { agent_id: "planner", action: "Transfer $500 to savings.", decision: "accept" as const },
+    ];
+    const ruled = new Ear({ auto_answers }).hear(confirmation());
+    expect(ruled.sent).toEqual([
+      {
+        do: "confirm",
+        reply_token: "rpl_1",
+        source: "",
+        decision: "accept",
+        decided_by: "auto:listener-rule",
+      },
+    ]);
+    expect(ruled.texts).toEqual(["Your own rule said yes to: Transfer $500 to savings."]);
+    expect(new Ear({ auto_answers }).hear(grave()).sent).toEqual([]);
+    expect(new Ear({ auto_answers }).hear(confirmation({ producer: { agent_id: "other" } })).sent).toEqual(
+      [],
+    );
+    expect(
+      new Ear({ auto_answers }).hear(confirmation({ action: "Transfer $501 to savings." })).sent,
+    ).toEqual([]);
+  });
+
+  it("for words takes the kinds of answer it names, and nothing else (CNF-27, SUB-19)", () => {
+    const choices = [
+      { value: "sav", label: "Savings" },
+      { value: "cur", label: "Current" },
+    ];
+    const ear = new Ear().hear(
+      clarification({ accepted_response_kinds: ["multiple_choice"], choices, default_response: "cur" }),
+    );
+    expect(ear.texts[0]).toBe(
+      "Planner asks: Which account? 2 choices: 1: Savings. 2: Current. Without an answer within 2 minutes, the agent assumes: Current. Answer with the number of a choice.",
+    );
+    ear.answer("text", "3").answer("yes");
+    expect(ear.texts.at(-1)).toBe("That is not an answer to this question.");
+    ear.answer("text", "1");
+    expect(ear.sent).toEqual([{ do: "answer", reply_token: "rpl_9", source: "", response: "sav" }]);
+    expect(ear.texts.at(-1)).toBe("Your answer was taken.");
+    const kinds: [string, Parameters<Ear["answer"]>, unknown][] = [
+      ["numeric", ["text", "1.5"], 1.5],
+      ["yes_no", ["no"], false],
+      ["freetext", ["text", "the red one"], "the red one"],
+    ];
+    for (const [kind, answer, response] of kinds)
+      expect(
+        new Ear().hear(clarification({ accepted_response_kinds: [kind] })).answer(...answer).sent,
+      ).toMatchObject([{ response }]);
+  });
+
+  it("with secrets says that they are there, not what they are", () => {
+    const ear = new Ear()
+      .hear(grave({ extra_context: { params: [{ name: "pin", label: "PIN", masked: true }] } }))
+      .answer("yes");
+    expect(ear.texts.at(-1)).toContain("PIN: kept secret.");
+  });
+});
