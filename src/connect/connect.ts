@@ -1,6 +1,7 @@
 /**
  * One address string, the right transport: http(s):// is SSE, ws(s):// is WebSocket, grpc(s):// is gRPC, unix:<path> a
- * socket on this machine, pipe:<name> a Windows pipe, stdio:<command> a program to start. Each is loaded only when it is used.
+ * socket on this machine, pipe:<name> a Windows pipe, stdio:<command> a program to start, stdio:- the one that started
+ * us. Each is loaded only when it is used.
  */
 
 import { EarshotError } from "../protocol/errors.ts";
@@ -28,7 +29,10 @@ export interface ConnectOptions extends SubscribeOptions {
 export async function transportFor(address: string, options: ConnectOptions = {}): Promise<ClientTransport> {
   const { trust } = options;
   if (options.accept_signed_manifests_only && !trust) {
-    throw new EarshotError("untrusted", "Give `trust: { keys }` as well: without keys a signature proves nothing.");
+    throw new EarshotError(
+      "untrusted",
+      "Give `trust: { keys }` as well: without keys a signature proves nothing.",
+    );
   }
   const transport = await plainTransport(address, options);
   // Loaded only when used: checking signatures costs a library.
@@ -63,8 +67,10 @@ async function plainTransport(
       return createIpcClient({ path: placeOf(address) });
     }
     case "stdio": {
-      const { createStdioClient } = await import("../transports/stdio/client.ts");
-      return createStdioClient({ command: splitCommand(address.slice("stdio:".length)) });
+      const { createStdioClient, ownPipes } = await import("../transports/stdio/client.ts");
+      const command = address.slice("stdio:".length);
+      // As elsewhere, a dash is our own stdin and stdout: the agent has started us.
+      return createStdioClient(command === "-" ? { pipes: ownPipes } : { command: splitCommand(command) });
     }
     case "grpc":
     case "grpcs": {

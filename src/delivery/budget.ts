@@ -32,6 +32,10 @@ export const mayOwe = (budget: Budget, count: number, now: number): boolean =>
   budget.interval === 0 ||
   Math.max(budget.due, now) + count * budget.interval - now <= budget.debt + budget.interval;
 
+/** Most events on credit: also the most sessions a listener is told of at once. */
+export const mostOwed = ({ interval, debt }: Budget): number =>
+  interval === 0 ? Infinity : Math.round(debt / interval);
+
 /** Never longer than this, however long the text (CON-23). */
 export const LONGEST_PAUSE_MS = 30_000;
 

@@ -34,12 +34,13 @@ export class Grouping {
   /** The group the piece joined, or undefined where it starts one of its own. */
   add(piece: Piece): Group | undefined {
     const group = this.#joins(piece);
-    if (!group) {
-      this.#start(piece);
-      return undefined;
+    if (!group) this.#start(piece);
+    else {
+      if (this.#collect) group.parts.push(piece);
+      if (piece.text) group.bytes += piece.text.bytes;
     }
-    if (this.#collect) group.parts.push(piece);
-    if (piece.text) group.bytes += piece.text.bytes;
+    // Nothing joins what is complete: a session that only ever writes must not pile up all it has written.
+    if (piece.text?.complete) this.#sessions.get(piece.track)?.texts.delete(piece.text.output);
     return group;
   }
 

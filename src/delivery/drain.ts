@@ -2,14 +2,14 @@
  * Draining: when a subscription may send it takes the run from its place; before a critical event it drains everything
  * first; when that is too much, it is told so and goes on from there (5.6.1; CON-06, CON-24).
  */
-import { mayAt, mayOwe, quietAfter, spend } from "./budget.ts";
+import { mayAt, mayOwe, mostOwed, quietAfter, spend } from "./budget.ts";
 import type { Piece } from "./cut.ts";
 import { unheard } from "./heard.ts";
 import type { Delivery, Lane, Run } from "./lane.ts";
 import { deliveryOfNotice, type NoticeContext, noticesOfGap } from "./notices.ts";
 import type { Schedule } from "./schedule.ts";
 import type { Subscription } from "./subscription.ts";
-import type { SessionTrack } from "./track.ts";
+import { type Marked, resolves, type SessionTrack } from "./track.ts";
 import type { LogWindow } from "./window.ts";
 
 export interface DrainOptions {
@@ -165,7 +165,7 @@ export class Drain {
   #rest(member: Subscription): void {
     if (member.idle || member.gone) return;
     member.idle = true;
-    member.group.idle.push(member);
+    member.idleAt = member.group.idle.push(member) - 1;
   }
 
   /** The lagging outcome: what is skipped is said, what stands is told, and what ended is known to have ended. */
@@ -180,15 +180,25 @@ export class Drain {
           missed.add(track);
       }
     }
-    for (const parts of member.run?.parts.slice(member.index) ?? []) missed.add(parts[0]!.track);
+    let since = member.lost || next;
+    const outcomes: Marked[] = [];
+    const miss = ({ seq, track }: Piece) => {
+      missed.add(track);
+      since = Math.min(since, seq);
+      const marked = window.at(seq);
+      if (marked?.entry.insist && resolves(marked.entry.event)) outcomes.push(marked);
+    };
+    for (const parts of member.run?.parts.slice(member.index) ?? []) parts.forEach(miss);
     for (let at = Math.max(member.place, lane.start); at < to; at++) {
       const piece = lane.piece(at)!;
-      if (!member.heard || unheard(piece, member.heard)) missed.add(piece.track);
+      if (!member.heard || unheard(piece, member.heard)) miss(piece);
     }
     member.lost = 0;
     member.run = undefined;
     member.place = to;
-    member.notices.push(...noticesOfGap(missed, "lagging", next));
+    const most = mostOwed(member.budget);
+    for (const notice of noticesOfGap(missed, { reason: "lagging", since, next, most, outcomes }))
+      member.notices.push(notice);
     this.#tell(member, now);
   }
 }

@@ -387,28 +387,3 @@ describe("a sink", () => {
     expect(types(well)).toEqual(["session.started", "progress.updated"]);
   });
 });
-
-it("many listeners at the same places share their bytes: fewer than one serialization per 100 deliveries", async () => {
-  const world = new World();
-  const { started, say } = writer();
-  const made = new Set<unknown>();
-  let sent = 0;
-  const listeners = Array.from({ length: 1000 }, (_, index) => {
-    const rate = [1, 2, 3, 5, 10, 100_000][index % 6]!;
-    const listener = world.listener(`${index}`, termsOf({ max_events_per_second: rate }));
-    listener.onSend = (delivery) => {
-      made.add(delivery);
-      sent++;
-    };
-    return listener;
-  });
-  await world.say(started());
-  let joined = 0;
-  for (let i = 0; i < 600; i++) {
-    while (joined < Math.min(1000, i * 5)) world.attach(listeners[joined++]!);
-    await world.say(say(i % 7 === 6 ? "end. " : "word ", 0));
-    world.pass(20);
-  }
-  // Notices are each listener's own.
-  expect((made.size - 1000) / (sent - 1000)).toBeLessThan(0.05);
-});

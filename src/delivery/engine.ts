@@ -4,18 +4,25 @@
  */
 import type { Ids } from "../protocol/ids.ts";
 import type { Terms } from "../protocol/terms.ts";
-import { createBudget } from "./budget.ts";
+import { createBudget, mostOwed } from "./budget.ts";
 import { type Cursor, decodeId } from "./cursor.ts";
 import type { Piece } from "./cut.ts";
 import { Drain } from "./drain.ts";
 import type { LogEntry, LogIdentity } from "./entry.ts";
 import { agedOut, type Heard, heardAt, heardAtLeast, type Standpoint } from "./heard.ts";
-import { Lane, type View } from "./lane.ts";
-import { ENGLISH_WORDS, type GapReason, type NoticeWords, noticesOfGap, openQuestions } from "./notices.ts";
+import { Lane, tagOf, type View } from "./lane.ts";
+import {
+  ENGLISH_WORDS,
+  type GapReason,
+  mostRecent,
+  type NoticeWords,
+  noticesOfGap,
+  openQuestions,
+} from "./notices.ts";
 import { Schedule } from "./schedule.ts";
 import { type ExtensionRegistry, type Shape, shapeOf } from "./shape.ts";
 import { type Group, type Sink, Subscription } from "./subscription.ts";
-import type { Question } from "./track.ts";
+import type { Question, SessionTrack } from "./track.ts";
 import { LogWindow } from "./window.ts";
 
 export interface EngineOptions {
@@ -198,7 +205,13 @@ export class Engine {
   #leave(member: Subscription): void {
     const { group } = member;
     group.members.delete(member);
-    if (member.idle) group.idle = group.idle.filter((other) => other !== member);
+    if (group.idle[member.idleAt] === member) {
+      const last = group.idle.pop()!;
+      if (last !== member) {
+        group.idle[member.idleAt] = last;
+        last.idleAt = member.idleAt;
+      }
+    }
     member.idle = false;
     if (group.members.size === 0) this.#groups.delete(group.key);
   }
@@ -241,8 +254,9 @@ export class Engine {
   #place(member: Subscription, cursor: Cursor, first: number, previous: Shape | undefined): boolean {
     const { lane } = member.group;
     const { shape } = lane;
-    const tag = cursor.kind === "run" ? cursor.tag : previous?.tag;
-    const old = tag === shape.tag ? shape : tag === previous?.tag ? previous : undefined;
+    const before = previous && tagOf(member.view, previous);
+    const tag = cursor.kind === "run" ? cursor.tag : before;
+    const old = tag === lane.tag ? shape : tag === before ? previous : undefined;
     if (this.window.floor(first, old?.level) < this.window.first) return false;
     if (old === shape) {
       const { place, run, index } = standAt(lane, cursor);
@@ -250,8 +264,8 @@ export class Engine {
       member.run = run;
       member.index = index;
     } else if (old) {
-      const before = new Lane(member.view, old, this.#options.log, this.window, this.window.next);
-      this.#restart(member, heardAt(before, standAt(before, cursor), this.window), old.level);
+      const other = new Lane(member.view, old, this.#options.log, this.window, this.window.next);
+      this.#restart(member, heardAt(other, standAt(other, cursor), this.window), old.level);
     } else {
       this.#restart(member, heardAtLeast(this.window, cursor, member.view));
     }
@@ -309,13 +323,15 @@ export class Engine {
 
   /** What stands, before anything that happens: on joining and on coming back (CON-16). */
   #preface(member: Subscription, since = 0, only?: string): void {
+    const standing: SessionTrack[] = [];
     for (const track of this.window.tracks.values()) {
       if (track.ended || !member.view.hears(track) || (only !== undefined && track.session_id !== only))
         continue;
       // A session that begins after the cursor is heard from its start.
-      if (since > 0 && track.begins >= since) continue;
-      member.notices.push({ track }, ...openQuestions(track, since || Infinity));
+      if (since === 0 || track.begins < since) standing.push(track);
     }
+    for (const track of mostRecent(standing, mostOwed(member.budget)))
+      member.notices.push({ track }, ...openQuestions(track, since || Infinity));
   }
 
   /** The place to go on from is not known: what stands, what is missing, and what ended since, if that can be told. */
@@ -324,7 +340,9 @@ export class Engine {
       (track) =>
         member.view.hears(track) && (!track.ended || (track.entries.at(-1)?.entry.seq ?? 0) >= since),
     );
-    member.notices.push(...noticesOfGap(missed, gap));
+    const known = { reason: gap, most: mostOwed(member.budget) };
+    const notices = noticesOfGap(missed, since < Infinity ? { ...known, since } : known);
+    for (const notice of notices) member.notices.push(notice);
     return gap;
   }
 }

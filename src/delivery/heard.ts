@@ -35,7 +35,9 @@ export interface Standpoint {
 }
 
 export function heardAt(lane: Lane, stand: Standpoint, window: LogWindow): Heard {
-  const { place, run, index, heard: earlier } = stand;
+  const { run, index, heard: earlier } = stand;
+  // Whoever was lost behind a blocked socket stands before what the lane still holds.
+  const place = Math.max(stand.place, lane.start);
   const next = stand.next ?? lane.piece(place)?.seq ?? window.next;
   const texts = new Map<OutputTrack, number>();
   const owed = new Set<number>();

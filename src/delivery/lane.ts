@@ -7,7 +7,7 @@
 import type { AgentEvent } from "../protocol/types.ts";
 import { countWords } from "./budget.ts";
 import { eventOf, Grouping, groupsOf } from "./coalesce.ts";
-import { comparePlaces, encodeEventId, encodeRunId, type Place } from "./cursor.ts";
+import { comparePlaces, encodeEventId, encodeRunId, type Place, seal, TAG_LENGTH } from "./cursor.ts";
 import { Cutter, type Piece } from "./cut.ts";
 import type { LogIdentity } from "./entry.ts";
 import { type Heard, unheard } from "./heard.ts";
@@ -98,9 +98,14 @@ const REMEMBERED = 64;
 /** How many encoded pieces are kept: those that several listeners take one after the other. */
 const RECENT = 32;
 
+/** Names view and shape in short, for ids: under another view a run holds other events, in other places. */
+export const tagOf = (view: View, shape: Shape): string =>
+  seal(`${view.key}\n${shape.key}`, 0).slice(0, TAG_LENGTH);
+
 export class Lane {
   readonly view: View;
   readonly shape: Shape;
+  readonly tag: string;
   readonly #log: LogIdentity;
   readonly #window: LogWindow;
   readonly #cutters = new Map<SessionTrack, Cutter>();
@@ -117,6 +122,7 @@ export class Lane {
   constructor(view: View, shape: Shape, log: LogIdentity, window: LogWindow, at: number) {
     this.view = view;
     this.shape = shape;
+    this.tag = tagOf(view, shape);
     this.#log = log;
     this.#window = window;
     // Whoever joins mid-sentence hears the whole sentence: read the open text, keep nothing that was already cut.
@@ -308,7 +314,7 @@ export class Lane {
     const deliveries = groups.map((parts, index) => {
       const id = alone
         ? encodeEventId(this.#log, last.seq)
-        : encodeRunId(this.#log, pieces[0]!, after, index, this.shape.tag);
+        : encodeRunId(this.#log, pieces[0]!, after, index, this.tag);
       if (parts[0]!.text) return textDelivery(parts, id);
       return deliveryOf(eventOf(parts) as unknown as Record<string, unknown>, id, parts[0]!.critical);
     });

@@ -92,20 +92,51 @@ export const openQuestions = (track: SessionTrack, before = Infinity): Notice[] 
   [...track.questions.values()].filter(({ entry }) => entry.seq < before).map((again) => ({ track, again }));
 
 /**
+ * The sessions a listener is told of at once: those that ask something, and of the others the ones that spoke last, as
+ * many as its credit allows (CON-06). A thousand sessions must not become a thousand lines of braille.
+ */
+export function mostRecent(tracks: readonly SessionTrack[], most: number): readonly SessionTrack[] {
+  if (tracks.length <= most) return tracks;
+  const lastOf = (track: SessionTrack) => track.entries.at(-1)?.entry.seq ?? 0;
+  const told = new Set([...tracks].sort((a, b) => lastOf(b) - lastOf(a)).slice(0, most));
+  return tracks.filter((track) => told.has(track) || track.questions.size > 0);
+}
+
+/** What a listener missed: from a log place up to another, as far as they are known. */
+export interface Gap {
+  readonly reason: GapReason;
+  readonly since?: number;
+  readonly next?: number;
+  /** Most sessions to tell of. */
+  readonly most: number;
+  /** How questions ended that the listener may still hold for open: told first, as they came first (CON-13). */
+  readonly outcomes?: readonly Marked[];
+}
+
+/**
  * What is told of the sessions of which something before `next` is missing: that it is, what is asked, and, last and in
  * log order, what has ended. From there on the ends are places to go on from: whoever heard that a session is over must
  * not be told its beginning after a cut.
  */
-export function noticesOfGap(missed: Iterable<SessionTrack>, gap: GapReason, next = Infinity): Notice[] {
+export function noticesOfGap(missed: Iterable<SessionTrack>, gap: Gap): Notice[] {
+  const { reason, since = 0, next = Infinity, most, outcomes = [] } = gap;
+  const tracks = [...missed];
+  const told = new Set(mostRecent(tracks, most));
   const notices: Notice[] = [];
   const endings: Marked[] = [];
-  for (const track of missed) {
+  for (const track of tracks) {
     const last = track.before(next);
-    if (last && isTerminal(last.entry.event.type)) endings.push(last);
-    notices.push({ track, gap }, ...openQuestions(track, next));
+    // Who may know a session must learn that it is over.
+    if (last && isTerminal(last.entry.event.type) && (told.has(track) || track.begins < since))
+      endings.push(last);
+    if (told.has(track)) notices.push({ track, gap: reason }, ...openQuestions(track, next));
   }
   endings.sort((a, b) => a.entry.seq - b.entry.seq);
-  return [...notices, ...endings.map((again) => ({ track: again.track, again, cursor: true }))];
+  return [
+    ...outcomes.map((again) => ({ track: again.track, again })),
+    ...notices,
+    ...endings.map((again) => ({ track: again.track, again, cursor: true })),
+  ];
 }
 
 /** A notice in the words of a shape, made when it is sent; undefined where there is nothing left to say. */

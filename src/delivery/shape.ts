@@ -14,7 +14,6 @@ import {
   type StateChanged,
   type Verbosity,
 } from "../protocol/types.ts";
-import { seal, TAG_LENGTH } from "./cursor.ts";
 import type { LogEntry } from "./entry.ts";
 
 /** Extension prefixes a producer may use, with the address that declares each. */
@@ -23,8 +22,6 @@ export type ExtensionRegistry = Readonly<Record<string, string>>;
 export interface Shape {
   /** Equal keys, equal pieces. */
   readonly key: string;
-  /** The key in short, for ids. */
-  readonly tag: string;
   readonly verbosity: Verbosity;
   readonly languages: readonly string[];
   readonly passes: (type: string) => boolean;
@@ -71,7 +68,6 @@ export function shapeOf(terms: Terms, registry: ExtensionRegistry = {}): Shape {
   if (known) return known;
   const shape: Shape = {
     key,
-    tag: seal(key, 0).slice(0, TAG_LENGTH),
     verbosity,
     languages: terms.languages,
     passes: remembering(compileFilters(terms.filters)),

@@ -40,6 +40,8 @@ export class Subscription {
   /** When the schedule will call; 0 if it will not. */
   wakeAt = 0;
   idle = false;
+  /** Where it lies among the idle of its group, so that whoever leaves need not be searched for. */
+  idleAt = 0;
   gone = false;
   /** So far behind that what it missed, from this log place on, is no longer held; 0 if it is not. */
   lost = 0;

@@ -22,6 +22,10 @@ const TERMINAL = new Set([
 
 export const isTerminal = (type: string): boolean => TERMINAL.has(type);
 
+/** The question an event says is settled (CON-13). */
+export const resolves = ({ extensions }: AgentEvent): string | undefined =>
+  (extensions?.["earshot"]?.["resolves"] as { reply_token?: string } | undefined)?.reply_token;
+
 /**
  * Nobody hears "let me check the weather" after the weather: these close the session's open text first (CON-21). So
  * does what may be critical to some listener only: where text ends must not depend on who listens.
@@ -96,6 +100,8 @@ export class SessionTrack {
   last: AgentEvent | undefined;
   readonly questions = new Map<string, Marked>();
   readonly #open = new Map<string, OpenOutput>();
+  /** Those of them with text that is not closed: few, however many outputs are never completed. */
+  readonly #unclosed = new Set<OpenOutput>();
 
   constructor(session_id: string) {
     this.session_id = session_id;
@@ -130,12 +136,13 @@ export class SessionTrack {
     const token = (event as Question).reply_token;
     if (typeof token === "string" && isCritical(event)) this.questions.set(token, marked);
     // The answer names its question (CON-13); for producers that do not say so, see #move.
-    const resolved = event.extensions?.["earshot"]?.["resolves"] as { reply_token?: string } | undefined;
-    if (resolved?.reply_token) this.questions.delete(resolved.reply_token);
+    const resolved = resolves(event);
+    if (resolved) this.questions.delete(resolved);
     if (isTerminal(event.type)) {
       this.ended = true;
       this.questions.clear();
       this.#open.clear();
+      this.#unclosed.clear();
     }
     this.entries.push(marked);
     return marked;
@@ -167,7 +174,7 @@ export class SessionTrack {
   /** The same list as before wherever nothing moved: most chunks lie inside a sentence. */
   #findSince(): readonly number[] {
     let since = NOTHING_OPEN;
-    for (const { output } of this.#open.values()) {
+    for (const { output } of this.#unclosed) {
       if (output.length === output.closedAt) continue;
       const earlier = since;
       since = [0, ...LEVELS.map((level) => Math.min(output.openSince[level]!, earlier[level] || Infinity))];
@@ -177,11 +184,12 @@ export class SessionTrack {
   }
 
   #close(seq: number): void {
-    for (const { output, segmenter } of this.#open.values()) {
+    for (const { output, segmenter } of this.#unclosed) {
       segmenter.flush();
       output.closedAt = output.length;
       output.openSince.fill(seq);
     }
+    this.#unclosed.clear();
   }
 
   #read(
@@ -194,6 +202,7 @@ export class SessionTrack {
     let open = this.#open.get(key);
     const breaks = open !== undefined && open.voice !== voice;
     if (!open || breaks) {
+      if (open) this.#unclosed.delete(open);
       const output = open?.output ?? {
         track: this,
         id: event.output_id,
@@ -205,6 +214,7 @@ export class SessionTrack {
       open = openOutput(output, voice, language, event.content_type);
       this.#open.set(key, open);
     }
+    this.#unclosed.add(open);
     const { output, segmenter } = open;
     if (output.length === output.closedAt || breaks) {
       output.openSince.fill(seq);
@@ -217,6 +227,7 @@ export class SessionTrack {
     if (event.complete) {
       segmenter.end();
       this.#open.delete(key);
+      this.#unclosed.delete(open);
     }
     const { previous } = output;
     for (const { offset, level } of open.marks) {

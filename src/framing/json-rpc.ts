@@ -2,7 +2,7 @@
 
 export type RpcId = string | number | null;
 
-export type RpcMessage =
+type RpcMessage =
   | { readonly kind: "request"; readonly id: RpcId; readonly method: string; readonly params: unknown }
   /** `json`: the params as they stand in the line, where that is certain. */
   | {

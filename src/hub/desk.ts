@@ -54,16 +54,20 @@ export class QuestionDesk {
         this.#open.delete(settled.token);
         const { outcome, origin, principal } = settlement;
         const { session_id } = spec.event;
-        audit?.({
-          session_id,
-          reply_token: settled.token,
-          outcome,
-          origin,
-          ...(principal === undefined ? {} : { principal }),
-          at: clock.timestamp(),
-        });
-        hooks.settled(settled, settlement);
-        this.#options.settled(settled, settlement);
+        try {
+          audit?.({
+            session_id,
+            reply_token: settled.token,
+            outcome,
+            origin,
+            ...(principal === undefined ? {} : { principal }),
+            at: clock.timestamp(),
+          });
+        } finally {
+          // Books that cannot be kept are somebody's trouble, but not that of whoever heard the question.
+          hooks.settled(settled, settlement);
+          this.#options.settled(settled, settlement);
+        }
       },
     });
     this.#open.set(question.token, question);
@@ -85,12 +89,13 @@ export class QuestionDesk {
   }
 
   /** The token has left for this listener: now its answer counts, and is waited for if it can give one. */
-  sent(token: string, subscription: HubSubscription): void {
+  sent(token: string, subscription: HubSubscription): Question | undefined {
     const question = this.#open.get(token);
-    if (!question) return;
+    if (!question) return undefined;
     question.sentTo.add(subscription.id);
     if (subscription.live && subscription.answers(question.spec.event.type))
       question.holders.add(subscription.id);
+    return question;
   }
 
   reply(reply: Reply, principal: Principal, subscription: HubSubscription | undefined): boolean {

@@ -28,7 +28,7 @@ import {
   type Subscribed,
 } from "./options.ts";
 import type { Question, QuestionHooks, QuestionSpec } from "./questions.ts";
-import { retell } from "./retell.ts";
+import { movedDeadline, retell } from "./retell.ts";
 import { Roster } from "./roster.ts";
 import { HubSubscription, type Peer } from "./subscription.ts";
 import { Throttle } from "./throttle.ts";
@@ -142,7 +142,10 @@ export class Hub {
   connect(subscription: HubSubscription, peer: Peer, lastEventId?: string, terms = subscription.terms): void {
     if (subscription.phase === "closed") return peer.close("not_found");
     // A second stream for the same subscription: the newer one is where the person is (TRN-18).
-    if (subscription.phase === "open") subscription.peer?.close("replaced");
+    const { peer: older } = subscription;
+    // It is let go of first: its end, which closing may report at once, is not the subscription's.
+    subscription.detach();
+    older?.close("replaced");
     this.#roster.arrived(subscription);
     subscription.terms = terms;
     this.#attach(subscription, peer, lastEventId);
@@ -269,7 +272,10 @@ export class Hub {
   // ── inside ────────────────────────────────────────────────────────────────────────────────────────────────────
 
   #attach(subscription: HubSubscription, peer: Peer, lastEventId: string | undefined): void {
-    const asked = (token: string) => this.#desk.sent(token, subscription);
+    const asked = (token: string, again: boolean) => {
+      const question = this.#desk.sent(token, subscription);
+      return again && question ? movedDeadline(question, subscription, this.registry) : undefined;
+    };
     const start = subscription.attach(this.engine, peer, lastEventId, asked);
     const { missed } = subscription;
     subscription.missed = [];

@@ -3,6 +3,7 @@
  * kept on a clock that does not jump; silence and a lost line mean the default, which never does harm (CON-01 … CON-17).
  * A question is settled exactly once, and only here.
  */
+import type { LogEntry } from "../delivery/entry.ts";
 import type { Clock } from "../protocol/clock.ts";
 import type { Deadline, QuestionOutcome } from "../protocol/extension.ts";
 import type {
@@ -43,6 +44,8 @@ export interface QuestionHooks {
   warn(question: Question, msLeft: number, last: boolean): void;
   /** Somebody asked for more time and got it. */
   extended(question: Question): void;
+  /** How long there is now, in an event for one listener: said after a question that is sent again (CON-47). */
+  remaining?(question: Question): Pick<LogEntry, "event" | "localized"> | undefined;
   settled(question: Question, settlement: Settlement): void;
 }
 

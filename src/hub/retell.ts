@@ -1,9 +1,13 @@
-/** Telling a listener that comes back how a question it had heard was settled meanwhile, in the words of that time. */
-import { deliveryOf } from "../delivery/lane.ts";
-import { dress, type ExtensionRegistry, shapeOf } from "../delivery/shape.ts";
+/**
+ * What a listener that comes back is told besides the log: how a question it had heard was settled meanwhile, in the
+ * words of that time, and how long there is now for one that is sent again.
+ */
+import { type Delivery, deliveryOf } from "../delivery/lane.ts";
+import { dress, type ExtensionRegistry, shapeOf, variantsOf } from "../delivery/shape.ts";
 import type { LogWindow } from "../delivery/window.ts";
 import { EXTENSION_PREFIX } from "../protocol/extension.ts";
 import type { AgentEvent } from "../protocol/types.ts";
+import type { Question } from "./questions.ts";
 import type { HubSubscription, Missed, Peer } from "./subscription.ts";
 
 export function retell(
@@ -24,6 +28,20 @@ export function retell(
     const fields = event as unknown as Record<string, unknown>;
     peer.send(deliveryOf(fields, event.event_id, critical, false))?.catch(() => undefined);
   }
+}
+
+/** A question sent again is unchanged, its first time included: where there is more by now, that is said next (CON-47). */
+export function movedDeadline(
+  question: Question,
+  { terms }: HubSubscription,
+  registry: ExtensionRegistry,
+): Delivery | undefined {
+  const entry = question.extensionsUsed > 0 ? question.hooks.remaining?.(question) : undefined;
+  const event =
+    entry && dress({ ...entry, seq: 0, insist: true }, shapeOf(terms, registry), variantsOf(entry.event));
+  if (!event) return undefined;
+  const fields = event as unknown as Record<string, unknown>;
+  return deliveryOf(fields, event.event_id, event.urgency === "critical", false);
 }
 
 const resolvedBy = ({ extensions }: AgentEvent): unknown =>

@@ -91,12 +91,12 @@ export class HubSubscription {
     if (this.missed.length > MOST_MISSED) this.missed.shift();
   }
 
-  /** `asked` hears of every question that leaves for this listener. */
+  /** `asked` hears of every question that leaves for this listener, and says what must follow one sent again. */
   attach(
     engine: Engine,
     peer: Peer,
     lastEventId: string | undefined,
-    asked: (token: string) => void,
+    asked: (token: string, again: boolean) => Delivery | undefined,
   ): Attachment["start"] {
     this.#attachment?.detach();
     this.peer = peer;
@@ -106,9 +106,12 @@ export class HubSubscription {
     this.#governed(this.terms);
     const sink = {
       send: (delivery: Delivery) => {
-        if (delivery.token !== undefined) asked(delivery.token);
-        if (delivery.cursor) this.lastEventId = delivery.event_id;
-        return peer.send(delivery);
+        const { token, cursor } = delivery;
+        const next = token === undefined ? undefined : asked(token, !cursor);
+        if (cursor) this.lastEventId = delivery.event_id;
+        const sent = peer.send(delivery);
+        if (!next) return sent;
+        return sent ? sent.then(() => peer.send(next)) : peer.send(next);
       },
     };
     this.#attachment = engine.attach({

@@ -12,7 +12,12 @@ export function doorOf(hub: Hub): Door {
       id: subscription.id,
       connect(peer, lastEventId) {
         // A resume asked for in the handshake counts for the first stream only.
-        hub.connect(subscription, peer, lastEventId ?? (first ? resumeAt : undefined), first ? terms : subscription.terms);
+        hub.connect(
+          subscription,
+          peer,
+          lastEventId ?? (first ? resumeAt : undefined),
+          first ? terms : subscription.terms,
+        );
         first = false;
       },
       disconnect: (peer) => hub.disconnect(subscription, peer),
@@ -24,7 +29,10 @@ export function doorOf(hub: Hub): Door {
     request(request, principal, transport) {
       const subscribed = hub.subscribe(request, principal, transport);
       if (!subscribed.subscription) return { answer: subscribed.answer };
-      return { answer: subscribed.answer, line: lineOf(subscribed.subscription, subscribed.lastEventId, subscribed.terms) };
+      return {
+        answer: subscribed.answer,
+        line: lineOf(subscribed.subscription, subscribed.lastEventId, subscribed.terms),
+      };
     },
     find(subscription_id, principal) {
       const subscription = hub.find(subscription_id, principal);

@@ -9,7 +9,7 @@ import { posix } from "node:path";
 import { EarshotError } from "../protocol/errors.ts";
 
 /** The machine, as far as paths depend on it. */
-export interface Surroundings {
+interface Surroundings {
   readonly platform: NodeJS.Platform;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly home: string;

@@ -164,7 +164,11 @@ export async function serveIpc(producer: Producer, options: IpcOptions = {}): Pr
   };
 }
 
-/** Node makes duplex byte-mode pipes, so they are framed like sockets (IPC-04), with an ACL of the user and the system's administrators. */
+/**
+ * Node makes duplex byte-mode pipes with Windows' default ACL, and they are framed like sockets (IPC-04). That ACL lets
+ * only the user, the system and its administrators write; others can open a pipe for reading, but without a request
+ * nothing is ever said there, and after a while they are let go.
+ */
 function listenPipe(server: Server, path: string): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once("error", (error: NodeJS.ErrnoException) =>

@@ -46,7 +46,10 @@ function readBody(request: Request, limit: number): Promise<Uint8Array | "too_la
   const declared = Number(request.headers["content-length"] ?? 0);
   if (declared > limit) return Promise.resolve("too_large");
   if (request.readableEnded) {
-    throw new EarshotError("body_consumed", "The body has been read already. Mount the agent before body parsers such as express.json().");
+    throw new EarshotError(
+      "body_consumed",
+      "The body has been read already. Mount the agent before body parsers such as express.json().",
+    );
   }
   return new Promise((resolve, reject) => {
     const parts: Buffer[] = [];
@@ -65,19 +68,31 @@ function readBody(request: Request, limit: number): Promise<Uint8Array | "too_la
   });
 }
 
-export async function handleNodeRequest(site: HttpSite, request: Request, response: Response, limits: NodeHttpLimits): Promise<void> {
+export async function handleNodeRequest(
+  site: HttpSite,
+  request: Request,
+  response: Response,
+  limits: NodeHttpLimits,
+): Promise<void> {
   const path = (request.url ?? "").split("?")[0]!;
   const plain = response as ServerResponse;
   try {
     const { status, headers, body, stream } = await answerInquiry(site, inquiryOf(request, limits));
     const known = path.startsWith(site.prefix) ? path.slice(site.prefix.length) : path;
-    site.metrics.count("earshot_http_requests_total", { path: status === 404 ? "other" : known, status: String(status) });
+    site.metrics.count("earshot_http_requests_total", {
+      path: status === 404 ? "other" : known,
+      status: String(status),
+    });
     if (response.destroyed) return;
     if (!stream) {
       // A body that was not read to its end makes the connection useless for another request.
       const unread = !request.readableEnded && request.method === "POST";
-      const sized = body === undefined ? headers : { ...headers, "content-length": String(Buffer.byteLength(body)) };
-      plain.writeHead(status, unread && request.httpVersionMajor === 1 ? { ...sized, connection: "close" } : sized);
+      const sized =
+        body === undefined ? headers : { ...headers, "content-length": String(Buffer.byteLength(body)) };
+      plain.writeHead(
+        status,
+        unread && request.httpVersionMajor === 1 ? { ...sized, connection: "close" } : sized,
+      );
       plain.end(body);
       return;
     }
@@ -89,7 +104,8 @@ export async function handleNodeRequest(site: HttpSite, request: Request, respon
     // Whoever runs the server is told why, the peer only that it was not its fault.
     const ours = error instanceof EarshotError;
     if (ours) process.emitWarning(error.message, { code: error.code });
-    if (!response.headersSent) plain.writeHead(ours ? 500 : 400, request.httpVersionMajor === 1 ? { connection: "close" } : {});
+    if (!response.headersSent)
+      plain.writeHead(ours ? 500 : 400, request.httpVersionMajor === 1 ? { connection: "close" } : {});
     plain.end();
   }
 }
@@ -98,9 +114,20 @@ export async function handleNodeRequest(site: HttpSite, request: Request, respon
 const LINGER_MS = 1_000;
 
 /** HTTP/1.1 streams write their chunks straight to the socket, framed once for everybody; others use the response. */
-function openStream(request: Request, response: ServerResponse, start: NonNullable<HttpAnswer["stream"]>, limits: NodeHttpLimits, site: HttpSite): void {
+function openStream(
+  request: Request,
+  response: ServerResponse,
+  start: NonNullable<HttpAnswer["stream"]>,
+  limits: NodeHttpLimits,
+  site: HttpSite,
+): void {
   const { socket } = response;
-  const direct = response instanceof ServerResponse && request.httpVersion === "1.1" && response.chunkedEncoding && !response.getHeader("content-encoding") && socket;
+  const direct =
+    response instanceof ServerResponse &&
+    request.httpVersion === "1.1" &&
+    response.chunkedEncoding &&
+    !response.getHeader("content-encoding") &&
+    socket;
   // Over HTTP/2 the socket is everybody's, and not to be touched.
   if (response instanceof ServerResponse) socket?.setNoDelay(true);
   const outlet: Outlet & NodeJS.EventEmitter = direct || response;
@@ -140,4 +167,5 @@ function openStream(request: Request, response: ServerResponse, start: NonNullab
 const encodePlain = (text: string): Buffer => Buffer.from(text);
 
 /** One chunk of a chunked body (RFC 9112, 7.1). */
-const encodeChunk = (text: string): Buffer => Buffer.from(`${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`);
+const encodeChunk = (text: string): Buffer =>
+  Buffer.from(`${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`);

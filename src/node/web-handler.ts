@@ -49,7 +49,11 @@ async function readBody(request: Request, limit: number): Promise<Uint8Array | "
   return Buffer.concat(parts);
 }
 
-function openStream(start: NonNullable<HttpAnswer["stream"]>, signal: AbortSignal, limits: StreamLimits): ReadableStream<Uint8Array> {
+function openStream(
+  start: NonNullable<HttpAnswer["stream"]>,
+  signal: AbortSignal,
+  limits: StreamLimits,
+): ReadableStream<Uint8Array> {
   let open: OpenStream | undefined;
   let writer: Writer;
   let finished = false;

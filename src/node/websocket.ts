@@ -31,7 +31,9 @@ const LINGER_MS = 1_000;
 
 function refuse(socket: Duplex, status: string, message: string): void {
   const body = JSON.stringify({ error: "refused", message });
-  socket.end(`HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
+  socket.end(
+    `HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+  );
 }
 
 /** One connection, as the timer that looks after all of them sees it. */
@@ -63,7 +65,8 @@ export function attachWebSocket(server: Server, site: WebSocketSite): { close: (
     const guarded = site.guard(inquiry.header("host"), inquiry.header("origin"), inquiry.secure);
     if (!guarded.ok) return refuse(socket, "403 Forbidden", guarded.message);
     const offered = (inquiry.header("sec-websocket-protocol") ?? "").split(",").map((name) => name.trim());
-    if (!offered.includes(SUBPROTOCOL)) return refuse(socket, "400 Bad Request", `Offer the subprotocol ${SUBPROTOCOL}.`);
+    if (!offered.includes(SUBPROTOCOL))
+      return refuse(socket, "400 Bad Request", `Offer the subprotocol ${SUBPROTOCOL}.`);
     const principal = await site.authenticate(credentialsOf(inquiry));
     sockets.handleUpgrade(request, socket, head, (websocket) => {
       if (principal) open(websocket, principal, socket as Socket);

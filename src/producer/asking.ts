@@ -6,7 +6,7 @@ import type { SessionHandle } from "../hub/hub.ts";
 import type { Question, QuestionHooks, Settlement } from "../hub/questions.ts";
 import { EarshotError } from "../protocol/errors.ts";
 import { EXTENSION_PREFIX, type QuestionOutcome } from "../protocol/extension.ts";
-import type { AwaitingClarification, AwaitingConfirmation } from "../protocol/types.ts";
+import type { AgentEvent, AwaitingClarification, AwaitingConfirmation } from "../protocol/types.ts";
 import type { Phrases } from "./phrases.ts";
 import type { Stage } from "./stage.ts";
 import type { Sentence, Summary } from "./words.ts";
@@ -98,13 +98,14 @@ export class Asking {
     try {
       if (isOver()) return WITHDRAWN;
       const canAsk = () => hub.canAsk(spec.type, this.#handle);
-      const until = clock.now() + (spec.wait_for_listener_seconds ?? 0) * 1000;
-      if (until > clock.now() && !canAsk()) {
+      const wait = spec.wait_for_listener_seconds ?? 0;
+      const until = clock.now() + wait * 1000;
+      if (wait > 0 && !canAsk()) {
         this.#warn(
           `${spec.subject} waits for somebody who can be asked. Start a listener: npx earshot listen`,
         );
       }
-      let found = true;
+      let found = wait > 0 || canAsk();
       // Between finding somebody and asking nothing else may happen: others may be asking them too.
       while (found && !isOver() && !canAsk()) {
         const left = (until - clock.now()) / 1000;
@@ -151,56 +152,69 @@ export class Asking {
 
   #hooks(spec: AskSpec): QuestionHooks {
     const stage = this.#stage;
-    const remind = (
+    const reminder = (
       question: Question,
       msLeft: number,
-      insist: boolean,
       say: (phrases: Phrases, left: string) => string,
-    ) => {
-      const seconds = Math.round(msLeft / 1000);
-      void stage.emit(
-        "aaep:agent.progress.updated",
-        { summary: stage.own((phrases) => say(phrases, phrases.duration(seconds))) },
-        {
-          progress: { description: stage.ownText((phrases) => phrases.waiting) },
-          urgency: "normal",
-          eta_ms: Math.ceil(msLeft),
-          extensions: { [EXTENSION_PREFIX]: { deadline: question.deadlineNotice } },
-        },
-        {
-          insist,
-          localized: Object.fromEntries(
-            Object.entries(stage.options.phrases).map(([tag, { waiting }]) => [
-              tag,
-              { progress: { description: waiting } },
-            ]),
-          ),
-        },
-      );
-    };
+    ) => ({
+      words: {
+        summary: stage.own((phrases) => say(phrases, phrases.duration(Math.round(msLeft / 1000)))),
+      },
+      fields: {
+        progress: { description: stage.ownText((phrases) => phrases.waiting) },
+        urgency: "normal",
+        eta_ms: Math.ceil(msLeft),
+        extensions: { [EXTENSION_PREFIX]: { deadline: question.deadlineNotice } },
+      },
+      localized: Object.fromEntries(
+        Object.entries(stage.options.phrases).map(([tag, { waiting }]) => [
+          tag.toLowerCase(),
+          { progress: { description: waiting } },
+        ]),
+      ),
+    });
+    // Called by timers and by listeners, who must not pay for an author's phrases that throw.
+    const remind = (insist: boolean, ...given: Parameters<typeof reminder>) =>
+      void stage.attempt(() => {
+        const { words, fields, localized } = reminder(...given);
+        return stage.emit(REMINDER, words, fields, { insist, localized });
+      });
     return {
       warn: (question, msLeft, last) =>
-        remind(question, msLeft, last, (phrases, left) => phrases.time_left(left)),
+        remind(last, question, msLeft, (phrases, left) => phrases.time_left(left)),
       extended: (question) =>
-        remind(question, question.msLeft, true, (phrases, left) => phrases.more_time(left)),
-      settled: (question, settlement) => {
-        this.#open = undefined;
-        stage.asking = false;
-        const { outcome, words, state } = spec.verdict(settlement);
-        stage.note(question.token, NOTED[outcome]);
-        const resolves = { reply_token: question.token, outcome };
-        const next = state === "thinking" && stage.openTools.length > 0 ? "calling_tool" : state;
-        void stage.enter(next, {
-          words: stage.own(words),
-          fields: { extensions: { [EXTENSION_PREFIX]: { resolves } } },
-          insist: true,
-          always: true,
-        });
+        remind(true, question, question.msLeft, (phrases, left) => phrases.more_time(left)),
+      remaining: (question) => {
+        try {
+          const left = reminder(question, question.msLeft, (phrases, time) => phrases.time_left(time));
+          const event = stage.build(REMINDER, left.words, left.fields);
+          const event_id = stage.options.ids("evt");
+          return { event: { ...event, event_id } as unknown as AgentEvent, localized: left.localized };
+        } catch (error) {
+          stage.failure ??= error;
+          return undefined;
+        }
       },
+      settled: (question, settlement) =>
+        void stage.attempt(() => {
+          this.#open = undefined;
+          stage.asking = false;
+          const { outcome, words, state } = spec.verdict(settlement);
+          stage.note(question.token, NOTED[outcome]);
+          const resolves = { reply_token: question.token, outcome };
+          const next = state === "thinking" && stage.openTools.length > 0 ? "calling_tool" : state;
+          return stage.enter(next, {
+            words: stage.own(words),
+            fields: { extensions: { [EXTENSION_PREFIX]: { resolves } } },
+            insist: true,
+            always: true,
+          });
+        }),
     };
   }
 }
 
+const REMINDER = "aaep:agent.progress.updated";
 const WITHDRAWN: Settlement = { outcome: "withdrawn", origin: "withdrawn" };
 const NOTED = {
   accepted: "accept",
@@ -212,7 +226,7 @@ const NOTED = {
 } as const;
 
 /** Aborts when either does; `release` lets go of both. */
-function anySignal(...given: (AbortSignal | undefined)[]): { signal: AbortSignal; release(): void } {
+export function anySignal(...given: (AbortSignal | undefined)[]): { signal: AbortSignal; release(): void } {
   const controller = new AbortController();
   const abort = () => controller.abort();
   const signals = given.filter((signal) => signal !== undefined);

@@ -5,7 +5,7 @@
 import type { Settlement } from "../hub/questions.ts";
 import { EarshotError } from "../protocol/errors.ts";
 import type { ConfirmationReply } from "../protocol/types.ts";
-import type { Asked, Asking, QuestionTimes, Verdict } from "./asking.ts";
+import { type Asked, type Asking, anySignal, type QuestionTimes, type Verdict } from "./asking.ts";
 import {
   bindParams,
   freezeParams,
@@ -60,7 +60,11 @@ export const isIrreversible = ({
 }: {
   irreversible?: unknown;
   reversibility?: unknown;
-}): boolean => (irreversible !== undefined && irreversible !== false) || reversibility === "irreversible";
+}): boolean =>
+  (irreversible !== undefined && irreversible !== false) ||
+  (reversibility !== undefined &&
+    reversibility !== "reversible" &&
+    reversibility !== "reversible_with_effort");
 
 export class Gate {
   readonly #stage: Stage;
@@ -98,6 +102,7 @@ export class Gate {
       params = changed;
       // Words written for the first parameters would be wrong about changed ones: then the action speaks.
       summary = say<Summary>(typeof spec.summary === "function" ? spec.summary : spec.action, params);
+      check(summary);
     }
     return this.#refuse(spec, "rejected", "too_many_changes");
   }
@@ -154,20 +159,26 @@ export class Gate {
     const { session_id } = this.#stage;
     if (onAccept) {
       let passed = false;
+      // A check that never ends must not hold up a person who stops everything, nor an author who takes it back.
+      const stopped = anySignal(this.#stage.signal, spec.signal);
       try {
-        passed = (await onAccept({ session_id, tool: spec.tool, params, principal })) === true;
+        const check = onAccept({ session_id, tool: spec.tool, params, principal });
+        passed = (await Promise.race([check, aborted(stopped.signal)])) === true;
       } catch (error) {
         warn(`The check after the yes failed, so ${spec.tool} did not run: ${String(error)}`);
+      } finally {
+        stopped.release();
       }
       if (this.#stage.ended) return this.#refuse(spec, "withdrawn");
-      if (!passed) {
-        await this.#stage.enter("thinking", {
-          words: this.#stage.own((phrases) => phrases.refusals.second_check),
-          insist: true,
-          always: true,
-        });
+      if (!passed && !spec.signal?.aborted) {
+        await this.#notDone((phrases) => phrases.refusals.second_check);
         return this.#refuse(spec, "rejected", "second_check");
       }
+    }
+    // Taken back after the yes: the yes is void, and everyone who heard it hears that.
+    if (spec.signal?.aborted) {
+      await this.#notDone((phrases) => phrases.refusals.withdrawn);
+      return this.#refuse(spec, "withdrawn");
     }
     let spent = false;
     return {
@@ -183,6 +194,12 @@ export class Gate {
         return params;
       },
     };
+  }
+
+  #notDone(words: (phrases: Phrases) => string): Promise<void> {
+    const stage = this.#stage;
+    const state = stage.openTools.length > 0 ? "calling_tool" : "thinking";
+    return stage.enter(state, { words: stage.own(words), insist: true, always: true });
   }
 
   #refuse(spec: GatedToolSpec<Params>, outcome: RefusalOutcome, reason?: RefusalReason): Passed {
@@ -282,8 +299,20 @@ function applyChange(
     ([name, value]) =>
       modifiable.includes(name) && Object.hasOwn(params, name) && kindOf(value) === kindOf(params[name]),
   );
-  return allowed && entries.length > 0 ? freezeParams({ ...params, ...change }) : undefined;
+  if (!allowed || entries.length === 0) return undefined;
+  try {
+    return freezeParams({ ...params, ...change });
+  } catch {
+    // What no tool could be given, such as 1e999: it came from outside, so it is an answer and not an error.
+    return undefined;
+  }
 }
+
+const aborted = (signal: AbortSignal): Promise<false> =>
+  new Promise((resolve) => {
+    if (signal.aborted) resolve(false);
+    else signal.addEventListener("abort", () => resolve(false), { once: true });
+  });
 
 const kindOf = (value: unknown): string =>
   value === null ? "null" : Array.isArray(value) ? "array" : typeof value;

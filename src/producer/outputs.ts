@@ -1,4 +1,5 @@
 /** What the agent says: streamed text, one output at a time unless the author opens more. */
+import { EarshotError } from "../protocol/errors.ts";
 import { codePoints } from "../protocol/formats.ts";
 import type { Ids } from "../protocol/ids.ts";
 import { heldFrom, type SecretCatcher } from "./secrets.ts";
@@ -38,6 +39,12 @@ export class Output {
   }
 
   say(text: string, language = this.#language): Promise<void> {
+    if (typeof text !== "string") {
+      throw new EarshotError(
+        "EVT-13",
+        `Only text can be said; found ${text === null ? "null" : typeof text}.`,
+      );
+    }
     if (language !== this.#heldIn) void this.release();
     this.#heldIn = language;
     const all = this.#held + text;

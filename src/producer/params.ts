@@ -82,15 +82,24 @@ export function hashParams(params: Params, secret: readonly string[]): string {
 const SECRET_NAME =
   /(?:^|[_-])(?:pass(?:word|wd|phrase)?|secret|api_?key|private_?key|token|pin|cvv|cvc)(?:$|[_-])/;
 
+const isSecretName = (name: string): boolean =>
+  SECRET_NAME.test(name.replace(/([a-z0-9])([A-Z])/g, "$1_$2").toLowerCase());
+
+/** At any depth: a card is as secret as the PIN in it. */
+const holdsSecret = (value: unknown): boolean =>
+  typeof value === "object" &&
+  value !== null &&
+  Object.entries(value).some(([name, item]) => isSecretName(name) || holdsSecret(item));
+
 export function secretParams(
   params: Params,
   given: readonly string[],
   clean: (text: string) => string,
 ): string[] {
   return Object.entries(params).flatMap(([name, value]) => {
-    const snake = name.replace(/([a-z0-9])([A-Z])/g, "$1_$2").toLowerCase();
     const text = JSON.stringify(value);
-    return given.includes(name) || SECRET_NAME.test(snake) || clean(text) !== text ? [name] : [];
+    const secret = given.includes(name) || isSecretName(name) || holdsSecret(value) || clean(text) !== text;
+    return secret ? [name] : [];
   });
 }
 

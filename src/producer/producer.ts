@@ -73,7 +73,14 @@ export function createProducer(options: ProducerOptions): Producer {
   const { store = createMemoryStore({ random }), manifest_uri } = options;
   const identity = identityOf(options);
   const ids = createIds(random);
-  const warn = options.warn ?? ((sentence: string) => console.warn(sentence));
+  const { warn: say = (sentence: string) => console.warn(sentence) } = options;
+  const warn = (sentence: string): void => {
+    try {
+      say(sentence);
+    } catch {
+      // Whoever does not want to know must not stop an answer on its way.
+    }
+  };
   const questions = { ...DEFAULT_TIMES, ...options.questions };
   const phrases = { en: ENGLISH, ...options.phrases };
   const offer: Offer = {
@@ -110,7 +117,7 @@ export function createProducer(options: ProducerOptions): Producer {
     producer: identity,
     language,
     phrases,
-    secrets: createSecretCatcher(options.redact),
+    secrets: createSecretCatcher(options.redact, warn),
     questions,
     tool_timeout_ms: options.tool_timeout_ms ?? HOUR_MS,
     onAccept: options.onAccept,

@@ -67,8 +67,7 @@ const ADVICE: Readonly<Record<RefusalOutcome | RefusalReason, string>> = {
     "The person declined. Do not try this again unless they ask for it. Tell them it was not done, and offer an alternative if there is one.",
   timed_out:
     "The person did not answer in time. This is not a refusal. Do not try again on your own; say that it is waiting for them and ask whether to try once more.",
-  withdrawn:
-    "The question was withdrawn before it was answered. Nothing was done. Ask again only with current facts.",
+  withdrawn: "This was withdrawn before it ran. Nothing was done. Ask again only with current facts.",
   disconnected:
     "The person's connection was lost before they answered. Nothing was done. Do not try again until they are back and ask for it.",
   nobody_to_ask:

@@ -66,13 +66,31 @@ const BEGINNINGS: readonly RegExp[] = [
 
 const REMOVED = "[secret removed]";
 
-/** `hook` sees text after the known shapes were removed, and may remove more. */
-export function createSecretCatcher(hook?: (text: string) => string): SecretCatcher {
+/**
+ * `hook` sees text after the known shapes were removed, and may remove more. Where it fails, nobody knows what it would
+ * have removed: that text stays here, and everything else goes on.
+ */
+export function createSecretCatcher(
+  hook?: (text: string) => string,
+  warn: (sentence: string) => void = () => {},
+): SecretCatcher {
+  const redact = (text: string): string => {
+    if (!hook || text === "") return text;
+    let why: unknown = "it returned no text";
+    try {
+      const redacted: unknown = hook(text);
+      if (typeof redacted === "string") return redacted;
+    } catch (error) {
+      why = error;
+    }
+    warn(`A text was withheld, because \`redact\` failed on it: ${String(why)}`);
+    return REMOVED;
+  };
   return {
     clean(text) {
       let clean = text;
       for (const shape of SHAPES) clean = clean.replace(shape, REMOVED);
-      return hook ? hook(clean) : clean;
+      return redact(clean);
     },
   };
 }

@@ -3,12 +3,14 @@
  * awaiting one is safe: order holds, and a failure is kept in `session.failure` instead of taking the process down.
  */
 import type { SessionHandle } from "../hub/hub.ts";
+import { EarshotError } from "../protocol/errors.ts";
 import type { CoreEventType } from "../protocol/types.ts";
 import { Asking, type QuestionTimes } from "./asking.ts";
 import { clarify } from "./clarifying.ts";
 import { type AcceptHook, Gate, isIrreversible } from "./gate.ts";
 import { type Output, Outputs } from "./outputs.ts";
 import type { Params } from "./params.ts";
+import { readClarify, readConfirm, readTool } from "./reading.ts";
 import { refusalOf } from "./refusals.ts";
 import type {
   CancelSpec,
@@ -29,7 +31,7 @@ import type {
   ToolOutcome,
 } from "./specs.ts";
 import { Stage, type StageOptions } from "./stage.ts";
-import { Tools } from "./tools.ts";
+import { elapsed, Tools } from "./tools.ts";
 import { inLanguage, type Sentence, type Summary } from "./words.ts";
 
 export interface SessionContext extends StageOptions {
@@ -38,8 +40,6 @@ export interface SessionContext extends StageOptions {
   readonly onAccept: AcceptHook | undefined;
   readonly warn: (sentence: string) => void;
 }
-
-const LONGEST = 86_400_000;
 
 export class Session {
   readonly session_id: string;
@@ -179,7 +179,10 @@ export class Session {
     return this.#stage.attempt(async () => {
       this.#stage.mustBeOpen();
       // Read once: what is asked about, what is announced and what runs are the same.
-      const given = { ...spec } as PlainToolSpec | GatedToolSpec<Params>;
+      const given = readTool(spec);
+      if (typeof fn !== "function") {
+        throw new EarshotError("tool_without_function", `The tool ${given.tool} has no function to run.`);
+      }
       if (!mustAsk(given)) {
         this.#tools.check(given);
         const call = this.#context.ids("call");
@@ -201,12 +204,12 @@ export class Session {
 
   /** A yes or no. For what a tool does, give the question to the tool: then the yes and the act cannot drift apart. */
   confirm(spec: ConfirmSpec | LenientConfirmSpec): Promise<ConfirmOutcome> {
-    return this.#open(() => this.#gate.confirm({ ...spec }));
+    return this.#open(() => this.#gate.confirm(readConfirm(spec)));
   }
 
   clarify(spec: ClarifySpec): Promise<ClarifyOutcome> {
     const { timeout_seconds } = this.#context.questions;
-    return this.#open(() => clarify({ ...spec }, this.#stage, this.#asking, timeout_seconds));
+    return this.#open(() => clarify(readClarify(spec), this.#stage, this.#asking, timeout_seconds));
   }
 
   /** The agent cannot finish this; somebody else goes on (EVT-22). Complete or cancel the session afterwards. */
@@ -231,7 +234,7 @@ export class Session {
       "aaep:agent.session.completed",
       { summary: summary ?? this.#stage.own((phrases) => phrases.done) },
       {
-        duration_ms: Math.min(LONGEST, Math.round(this.#context.clock.now() - this.#startedAt)),
+        duration_ms: elapsed(this.#context.clock, this.#startedAt),
         tool_invocations_count: this.#tools.count,
         ...fields,
       },
@@ -281,8 +284,11 @@ export class Session {
       // Refused before anything is closed, if it cannot be said.
       stage.build(type, words, fields);
       this.#asking.end();
-      const cutOff = stage.own((phrases) => phrases.tool_cut_off);
       for (const { tool, tool_call_id } of stage.openTools) {
+        const perhaps = tool_call_id !== undefined && this.#tools.underWay.has(tool_call_id);
+        const cutOff = stage.own(({ tool_cut_off, perhaps_done }) =>
+          perhaps ? `${tool_cut_off} ${perhaps_done}` : tool_cut_off,
+        );
         const status = "error";
         void stage.emit(
           "aaep:agent.tool.completed",

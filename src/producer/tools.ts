@@ -1,4 +1,5 @@
 /** Running tools: announced before anything happens, and always reported, however they end (SEQ-08, SEQ-10, SEQ-12). */
+import type { Clock } from "../protocol/clock.ts";
 import { EarshotError } from "../protocol/errors.ts";
 import { isIrreversible } from "./gate.ts";
 import type { Params } from "./params.ts";
@@ -18,10 +19,16 @@ function toolName(name: string): string {
 
 const LONGEST = 86_400_000;
 
+/** How long something took; a clock that was set back must not keep it from being reported. */
+export const elapsed = (clock: Clock, since: number): number =>
+  Math.min(LONGEST, Math.max(0, Math.round(clock.now() - since)));
+
 export class Tools {
   readonly #stage: Stage;
   readonly #timeoutMs: number;
   #running = 0;
+  /** Calls of what cannot be undone that have started and not ended: cut off now, nobody knows how far they came. */
+  readonly underWay = new Set<string>();
   /** How many have run to an end. */
   count = 0;
 
@@ -30,13 +37,30 @@ export class Tools {
     this.#timeoutMs = timeout_ms;
   }
 
-  /** Refuses what could not be announced, before anybody is asked about it. */
+  /** Refuses what could not be announced or reported, before anybody is asked about it and before it runs. */
   check(spec: AnySpec): void {
+    const { timeout_ms = this.#timeoutMs, done, failed } = spec;
+    if (!(timeout_ms > 0)) {
+      throw new EarshotError(
+        "SEQ-12",
+        `timeout_ms of ${spec.tool} must be more than 0; found ${timeout_ms}.`,
+      );
+    }
     const { words, fields } = this.#announcement(spec, "call_0");
     this.#stage.build("aaep:agent.tool.invoked", words, fields);
+    const { tool, tool_call_id } = fields;
+    const ended = { tool, tool_call_id, duration_ms: 0 };
+    if (done !== undefined)
+      this.#stage.build("aaep:agent.tool.completed", { summary: done }, { ...ended, status: "success" });
+    if (failed !== undefined)
+      this.#stage.build(
+        "aaep:agent.tool.completed",
+        { summary: failed, error_message: failed },
+        { ...ended, status: "error" },
+      );
   }
 
-  /** Resolves with what the tool returned, or undefined if the session ended before it could start. */
+  /** Resolves with what the tool returned, or undefined if it was stopped or taken back before it could start. */
   async run<T>(
     spec: AnySpec,
     tool_call_id: string,
@@ -60,8 +84,9 @@ export class Tools {
     const finish = (status: "success" | "error" | "timeout", summary: Summary, error_message?: Summary) => {
       this.#running--;
       this.count++;
+      this.underWay.delete(tool_call_id);
       if (stage.ended) return;
-      const duration_ms = Math.min(LONGEST, Math.round(clock.now() - startedAt));
+      const duration_ms = elapsed(clock, startedAt);
       void stage.emit(
         "aaep:agent.tool.completed",
         { summary, ...(error_message === undefined ? {} : { error_message }) },
@@ -69,6 +94,13 @@ export class Tools {
       );
       if (this.#running === 0 && stage.state === "calling_tool") void stage.enter("thinking");
     };
+    // Taken back while the announcement was on its way: it was announced, so it is reported, and it does not run.
+    if ("signal" in spec && spec.signal?.aborted) {
+      const takenBack = stage.own((phrases) => phrases.refusals.withdrawn);
+      finish("error", takenBack, takenBack);
+      return undefined;
+    }
+    if (isIrreversible(spec)) this.underWay.add(tool_call_id);
     try {
       const value = await this.#inTime(spec, tool_call_id, work);
       finish("success", spec.done ?? stage.own((phrases) => phrases.done));

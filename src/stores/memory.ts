@@ -21,7 +21,7 @@ export function createMemoryStore({
   return {
     identity: { epoch, key },
     async append(added) {
-      entries.push(...added);
+      for (const entry of added) entries.push(entry);
       if (entries.length > most * 1.25) entries.splice(0, entries.length - most);
     },
     async *read(from) {

@@ -22,6 +22,7 @@ import { UrgencyGuard } from "./announcer/urgency.ts";
 import { type Run, textOf, type Utterance, type UtteranceKind } from "./announcer/utterance.ts";
 import { type AnswerInput, type AutoAnswer, Desk, type Outgoing } from "./replies.ts";
 
+export { type AttachOptions, attach } from "./announcer/attach.ts";
 export type { Catalog, Message, MessageKey } from "./catalogs/catalog.ts";
 export { CATALOGS, catalogFor } from "./catalogs/index.ts";
 export { speakMarkdown } from "./markdown.ts";
@@ -42,6 +43,8 @@ export class Announcer {
   readonly #quiet = new StillWorking();
   readonly #guard = new UrgencyGuard();
   readonly #muted = new Set<string>();
+  /** Lines that are down: of agents behind them nobody knows whether they still work. */
+  readonly #lost = new Set<string>();
   readonly #outgoing: Outgoing[] = [];
   readonly #sources = new WeakMap<AgentEvent, string>();
   #settings: AnnouncerSettings;
@@ -100,7 +103,9 @@ export class Announcer {
   }
 
   /** The line to a producer was lost, or is back. */
-  line(state: "lost" | "connected", agent: string, now: number): void {
+  line(state: "lost" | "connected", agent: string, now: number, source = ""): void {
+    if (state === "lost") this.#lost.add(source);
+    else this.#lost.delete(source);
     const name = this.phrases.own(agent);
     this.#say(
       "notice",
@@ -114,7 +119,7 @@ export class Announcer {
     for (const event of this.#order.late(now)) this.#tell(event, now, this.#sources.get(event) ?? "");
     this.#desk.tick(now);
     this.#hold(now);
-    const active = this.#sessions.active;
+    const active = this.#atWork;
     const silent =
       !this.#settings.still_working || this.#paused || this.#desk.current || !this.#mouth.queue.idle;
     if (active.length === 0 || silent || !this.#quiet.due(now)) return;
@@ -127,7 +132,7 @@ export class Announcer {
   wakeAt(now: number): number | undefined {
     const still =
       this.#settings.still_working &&
-      this.#sessions.active.length > 0 &&
+      this.#atWork.length > 0 &&
       this.#mouth.queue.idle &&
       !this.#desk.current &&
       !this.#paused;
@@ -190,6 +195,8 @@ export class Announcer {
       return void this.#say("status", "critical", [this.phrases.say("no_session")], now);
     const parts = active.map((session) => {
       const { name } = this.#sessions.spoken(session, this.phrases);
+      // What it did when it was last heard of may be long over.
+      if (this.#lost.has(session.source)) return this.phrases.say("line_lost", { agent: name });
       return this.phrases.say("named", { agent: name, words: this.#account.status(session, this.phrases) });
     });
     if (this.#desk.size > 1)
@@ -211,25 +218,16 @@ export class Announcer {
     this.#hold(now);
   }
 
-  /** What was missed, in a few sentences: how much, how things ended, the last words. All of it is in the history. */
+  /** With a digest of what was missed. */
   resume(now: number): void {
     if (!this.#paused) return;
     this.#paused = false;
     this.#hold(now);
-    const waiting = this.#mouth.queue.waiting.filter(({ urgency }) => urgency !== "critical");
-    if (waiting.length === 0)
-      return void this.#say("digest", "normal", [this.phrases.say("nothing_meanwhile")], now);
-    if (waiting.length <= 3) return;
-    const keep = new Set(
-      waiting.filter(({ kind }) => kind === "completed" || kind === "cancelled").map(({ id }) => id),
-    );
-    keep.add(waiting.at(-1)!.id);
-    const missed = this.#mouth.queue.remove((one) => one.urgency !== "critical");
-    this.#say("digest", "normal", [this.phrases.say("while_paused", { count: missed.length })], now);
-    for (const one of missed) {
-      if (keep.has(one.id)) this.#mouth.queue.add(one);
-      else this.#mouth.history.mark(one.id, "skipped");
-    }
+    this.#mouth.catchUp(now);
+  }
+
+  get #atWork(): Session[] {
+    return this.#sessions.active.filter(({ source }) => !this.#lost.has(source));
   }
 
   #verbosity(type?: string): Verbosity {
@@ -249,8 +247,7 @@ export class Announcer {
     this.#quiet.begin(now);
     const extension = event.extensions?.["earshot"];
     if (event.type === "aaep:agent.output.streaming") return this.#output(event as never, session, now);
-    if (TERMINAL.test(event.type) || event.type === "aaep:agent.tool.invoked" || isCritical(event))
-      this.#flush(session, TERMINAL.test(event.type), now);
+    if (TERMINAL.test(event.type)) this.#flush(session, now);
     if (QUESTION.test(event.type)) return this.#question(event as never, session, source, now);
     const deadline = extension?.["deadline"] as { reply_token?: unknown; seconds_left?: unknown } | undefined;
     if (typeof deadline?.reply_token === "string" && typeof deadline.seconds_left === "number")
@@ -338,10 +335,9 @@ export class Announcer {
     if (ready) this.#read(ready, buffer.content_type, session, now);
   }
 
-  /** Before anything that follows from it, what was said so far is said; at the end also half a sentence, for there is no more. */
-  #flush(session: Session, end: boolean, now: number): void {
+  /** At the end also half a sentence is said, for there is no more to come (CON-25). */
+  #flush(session: Session, now: number): void {
     for (const buffer of session.outputs.values()) {
-      if (!buffer.holding || !end) continue;
       const ready = buffer.flush();
       if (ready) this.#read(ready, buffer.content_type, session, now);
     }

@@ -5,7 +5,7 @@
  */
 import { scriptOf } from "../protocol/language.ts";
 
-export interface Neutral {
+interface Neutral {
   readonly text: string;
   /** Something invisible was taken out that no honest text needs. */
   readonly hidden: boolean;

@@ -15,7 +15,8 @@ export interface LineEvents {
 /** A credential, or how to get one: asked before every connection, so that a new one is used once the old has expired. */
 export type Token = string | (() => string | undefined | Promise<string | undefined>);
 
-export const tokenOf = (token: Token | undefined): string | undefined | Promise<string | undefined> => (typeof token === "function" ? token() : token);
+export const tokenOf = (token: Token | undefined): string | undefined | Promise<string | undefined> =>
+  typeof token === "function" ? token() : token;
 
 /** Three heartbeats: a line that stays silent for so long is dead. */
 export const SILENCE_MS = 45_000;

@@ -19,7 +19,7 @@ import { whenExpired } from "./expiry.ts";
 export type Answer = SubscriptionAccepted | SubscriptionRejected;
 
 /** A connection as this needs it. */
-export interface LineSocket {
+interface LineSocket {
   /** The transport, as the hub and the metrics know it. */
   readonly transport: string;
   /** Two connections with the same framing share an event's bytes. */

@@ -4,7 +4,7 @@
  */
 import type { Utterance } from "../subscriber/announcer.ts";
 
-export interface BrailleText {
+interface BrailleText {
   readonly utterance: Utterance;
   readonly cells: string;
 }

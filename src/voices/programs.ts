@@ -74,7 +74,7 @@ export function powershellCommand(language: string | undefined, wpm: number): Sp
   return { program: "powershell", args: ["-NoProfile", "-NonInteractive", "-Command", script] };
 }
 
-export interface ProgramVoiceOptions {
+interface ProgramVoiceOptions {
   readonly rate?: number;
   command(language: string | undefined, wpm: number): SpeechCommand;
   can(language: string): boolean;
@@ -110,7 +110,7 @@ export function createProgramVoice({ rate = 175, command, can }: ProgramVoiceOpt
 }
 
 /** The languages espeak-ng has, as it lists them. */
-export const espeakLanguages = (listing: string): Set<string> =>
+const espeakLanguages = (listing: string): Set<string> =>
   new Set([...listing.matchAll(/^\s*\d+\s+([a-z]{2,3})/gmu)].map(([, tag]) => tag!));
 
 export async function createEspeakVoice(

@@ -1,8 +1,8 @@
 /** Peers nobody here wrote, and processes that are really processes: Python, a shell, a child, a parent (issue 8). */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -17,27 +17,31 @@ import { REQUEST, until } from "./raw.ts";
 const root = fileURLToPath(new URL("../../", import.meta.url));
 const PYTHON = "/usr/bin/python3";
 const hasPython = spawnSync(PYTHON, ["--version"]).status === 0;
-let agentFile = "";
+const outdir = join(root, "node_modules/.cache/earshot-desk");
+const agentFile = join(outdir, `agent-${process.pid}.mjs`);
+const listenerFile = join(outdir, `child-listener-${process.pid}.mjs`);
+const contenderFile = join(outdir, `contender-${process.pid}.mjs`);
 let directory = "";
 
 beforeAll(async () => {
-  const outdir = join(root, "node_modules/.cache/earshot-desk");
   mkdirSync(outdir, { recursive: true });
-  agentFile = join(outdir, `agent-${process.pid}.mjs`);
-  await build({
-    entryPoints: [join(root, "test/desk/agent.ts")],
-    outfile: agentFile,
-    bundle: true,
-    format: "esm",
-    platform: "node",
-    packages: "external",
-    logLevel: "warning",
-  });
+  for (const outfile of [agentFile, listenerFile, contenderFile]) {
+    const source = basename(outfile).replace(`-${process.pid}.mjs`, ".ts");
+    await build({
+      entryPoints: [join(root, "test/desk", source)],
+      outfile,
+      bundle: true,
+      format: "esm",
+      platform: "node",
+      packages: "external",
+      logLevel: "warning",
+    });
+  }
   directory = mkdtempSync(join(tmpdir(), "desk-"));
 });
 afterAll(() => {
   rmSync(directory, { recursive: true, force: true });
-  rmSync(agentFile, { force: true });
+  for (const file of [agentFile, listenerFile, contenderFile]) rmSync(file, { force: true });
 });
 
 /** A program's output, as it comes. */
@@ -219,4 +223,45 @@ for line in sys.stdin:
       expect(agent.hub.subscriptions).toBe(0);
     },
   );
+
+  it("a listener that its agent started speaks to its parent, at the address stdio:- (RPC-05)", async () => {
+    const agent = createProducer({ agent_id: "com.example.bank", agent_name: "Bank", warn: () => {} });
+    const child = spawn(process.execPath, [listenerFile], { stdio: ["pipe", "pipe", "inherit"] });
+    const ended = new Promise((resolve) => child.on("exit", resolve));
+    const serving = serveStdio(agent, { input: child.stdout, output: child.stdin, log: () => {} });
+    await until(() => agent.hub.subscriptions === 1, "the child");
+    const outcome = await agent.run({ summary: "Moving money." }, (session) =>
+      session.tool(TRANSFER, () => "moved"),
+    );
+    expect(outcome).toMatchObject({ ran: true, value: "moved" });
+    await serving.closed;
+    expect(await ended).toBe(0);
+  });
+});
+
+describe.runIf(hasPython)("a name that a dead agent left behind", () => {
+  it("goes to exactly one of six processes that start at once, and everybody finds that one (A23)", async () => {
+    const place = join(directory, "contest");
+    mkdirSync(place, { mode: 0o700 });
+    const path = join(place, "com.example.desk.sock");
+    for (let round = 0; round < 4; round++) {
+      spawnSync(PYTHON, [
+        "-c",
+        `import socket; s = socket.socket(socket.AF_UNIX); s.bind(${JSON.stringify(path)}); s.listen()`,
+      ]);
+      const at = String(Date.now() + 700);
+      const children = Array.from({ length: 6 }, () => spawn(process.execPath, [contenderFile, place, at]));
+      const said = children.map(watch);
+      await until(() => said.every(({ out }) => out.endsWith("\n")), "all have tried");
+      const results = said.map(({ out }) => out.trim());
+      expect(results.filter((result) => result === "won")).toHaveLength(1);
+      expect(results.filter((result) => result === "socket_in_use")).toHaveLength(5);
+      const sub = await subscribe(`unix:${path}`);
+      expect(readdirSync(place).sort()).toEqual(["com.example.desk.json", "com.example.desk.sock"]);
+      await sub.close();
+      for (const child of children) child.stdin.end();
+      await until(() => said.every(({ code }) => code !== undefined), "all have ended");
+      expect(readdirSync(place)).toEqual([]);
+    }
+  });
 });

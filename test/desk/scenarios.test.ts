@@ -35,6 +35,7 @@ for (const driver of [lengthPrefixDriver, linesDriver, stdioDriver]) {
     afterEach(clearDesks);
     afterAll(() => void Object.assign(memoryDriver, memory));
     // A query each: every transport needs the files' tests registered anew.
-    for (const file of FILES) await import(`../scenarios/${file}?over=${encodeURIComponent(driver.name)}`);
+    for (const file of FILES)
+      await import(/* @vite-ignore */ `../scenarios/${file}?over=${encodeURIComponent(driver.name)}`);
   });
 }

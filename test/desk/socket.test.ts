@@ -14,7 +14,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { createServer } from "node:net";
+import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -114,7 +114,9 @@ describe("where a socket is", () => {
 describe("the directory", () => {
   it("is made with 0700, and the socket in it with 0600: IPC-08", async () => {
     const place = join(directory, "run", "aaep");
-    const { path, manifest_path } = await serve({ directory: place });
+    // However open the author's own mask is.
+    const mask = process.umask(0);
+    const { path, manifest_path } = await serve({ directory: place }).finally(() => process.umask(mask));
     expect(statSync(place).mode & 0o777).toBe(0o700);
     expect(statSync(path).mode & 0o777).toBe(0o600);
     expect(statSync(manifest_path!).mode & 0o777).toBe(0o600);
@@ -231,6 +233,27 @@ print(tries, hits)
       expect(otherUser).toBe(false);
     },
   );
+});
+
+describe("a connection", () => {
+  it("that asks for nothing is let go", async () => {
+    const { path } = await serve({ limits: { request_ms: 30 } });
+    const socket = connect(path);
+    await new Promise((resolve) => socket.on("close", resolve));
+  });
+
+  it("that speaks neither framing is told so, in a line", async () => {
+    const { path } = await serve();
+    const socket = connect(path);
+    let said = "";
+    socket.setEncoding("utf8").on("data", (text: string) => {
+      said += text;
+    });
+    socket.write("GET / HTTP/1.1\r\n\r\n");
+    await new Promise((resolve) => socket.on("close", resolve));
+    expect(JSON.parse(said)).toMatchObject({ type: "subscription.rejected" });
+    expect(said).toContain("4-byte big-endian length");
+  });
 });
 
 describe("a name that is taken", () => {

@@ -251,15 +251,15 @@ describe("a line over gRPC that drops", () => {
   });
 
   it("and nobody says so is found dead by the pings of both sides: GRPC-05, TRN-07, TRN-08", async () => {
-    const here = await world({ limits: { heartbeat_ms: 100 } });
+    const here = await world({ limits: { heartbeat_ms: 300 } });
     const cable = await Cable.lay(() => here.server.port);
     const stranger = new Bare({ ...here.server, port: cable.port });
     stranger.send({ ...REQUEST, capabilities: {} });
     await stranger.type("subscription.accepted");
     // Quiet is not dead: for several heartbeats nothing is said, and nobody is let go.
-    await new Promise((resolve) => setTimeout(resolve, 500));
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
     expect(here.producer.hub.subscriptions).toBe(1);
-    const listener = await listen(here, { silence_ms: 300 }, cable.url);
+    const listener = await listen(here, { silence_ms: 1_200 }, cable.url);
     const states: string[] = [];
     listener.on("line", ({ state }) => states.push(state));
     cable.freeze();

@@ -34,7 +34,15 @@ describe.skipIf(curl.skip)(`curl -N${curl.note}`, () => {
     const { served, converse } = await teller();
     const common = ["-sS", "-N", "-H", `Authorization: Bearer ${served.token}`];
     const post = async (path: string, message: object) => {
-      const call = start(curl.path, [...common, "-i", "-H", "Content-Type: application/json", "-d", JSON.stringify(message), `${served.http}/aaep/v1${path}`]);
+      const call = start(curl.path, [
+        ...common,
+        "-i",
+        "-H",
+        "Content-Type: application/json",
+        "-d",
+        JSON.stringify(message),
+        `${served.http}/aaep/v1${path}`,
+      ]);
       expect(await call.exit).toBe(0);
       return call.lines.map((line) => line.trimEnd());
     };
@@ -42,11 +50,17 @@ describe.skipIf(curl.skip)(`curl -N${curl.note}`, () => {
     expect(accepted[0]).toBe("HTTP/1.1 201 Created");
     const location = accepted.find((line) => /^location:/i.test(line))!.replace(/^location: */i, "");
     const { subscription_id } = JSON.parse(accepted.at(-1) || accepted.at(-2)!);
-    const stream = start(curl.path, [...common, "-H", "Accept: text/event-stream", `${served.http}${location}`]);
+    const stream = start(curl.path, [
+      ...common,
+      "-H",
+      "Accept: text/event-stream",
+      `${served.http}${location}`,
+    ]);
     cleanups.push(() => stream.stop());
     await stream.until((line) => line === ": connected");
     const done = converse();
-    const isData = (type: string) => (line: string) => line.startsWith("data: ") && line.includes(`"type":"${type}"`);
+    const isData = (type: string) => (line: string) =>
+      line.startsWith("data: ") && line.includes(`"type":"${type}"`);
     const question = JSON.parse((await stream.until(isData("aaep:agent.awaiting.confirmation"))).slice(6));
     expect((await post("/replies", replyTo(question, subscription_id)))[0]).toBe("HTTP/1.1 204 No Content");
     expect(await done).toEqual({ ran: true, moved: [{ amount: 500, to: "savings" }] });
@@ -63,7 +77,10 @@ describe("the eventsource package", () => {
     const agent = createProducer({ agent_id: "com.example.reader", warn: () => {} });
     const hall = await Hall.open(agent);
     cleanups.push(() => hall.close());
-    const posted = await hall.post("/subscriptions", { ...REQUEST, capabilities: { coalesce_boundaries: ["none"] } });
+    const posted = await hall.post("/subscriptions", {
+      ...REQUEST,
+      capabilities: { coalesce_boundaries: ["none"] },
+    });
     // No header of ours: the ticket in the address is all it has.
     const source = new EventSource(`${hall.http}${posted.headers.location}`);
     cleanups.push(() => source.close());
@@ -101,7 +118,9 @@ describe("the eventsource package", () => {
 describe("the ws package", () => {
   it("holds a whole conversation: WS-01, WS-04, WS-05, WS-07", async () => {
     const { served, converse } = await teller();
-    const socket = new WebSocket(served.ws, "aaep.v1", { headers: { authorization: `Bearer ${served.token}` } });
+    const socket = new WebSocket(served.ws, "aaep.v1", {
+      headers: { authorization: `Bearer ${served.token}` },
+    });
     const types: string[] = [];
     let done: Promise<unknown> | undefined;
     let id = "";
@@ -115,9 +134,16 @@ describe("the ws package", () => {
         id = message.subscription_id;
         done = converse();
       }
-      if (message.type === "aaep:agent.awaiting.confirmation") socket.send(JSON.stringify(replyTo(message, id)));
+      if (message.type === "aaep:agent.awaiting.confirmation")
+        socket.send(JSON.stringify(replyTo(message, id)));
       if (message.type === "aaep:agent.session.completed") {
-        socket.send(JSON.stringify({ type: "subscription.close", subscription_id: id, reason_code: "subscriber_shutdown" }));
+        socket.send(
+          JSON.stringify({
+            type: "subscription.close",
+            subscription_id: id,
+            reason_code: "subscriber_shutdown",
+          }),
+        );
       }
     });
     expect(await ended).toBe(4005);
@@ -130,7 +156,12 @@ const python = findPython("aiohttp");
 describe.skipIf(python.skip)(`Python with aiohttp${python.note}`, () => {
   it.each(["sse", "websocket"])("holds a whole conversation over %s", async (transport) => {
     const { served, converse } = await teller();
-    const client = start(python.path, [fileURLToPath(new URL("client.py", import.meta.url)), transport, served.http, served.token!]);
+    const client = start(python.path, [
+      fileURLToPath(new URL("client.py", import.meta.url)),
+      transport,
+      served.http,
+      served.token!,
+    ]);
     cleanups.push(() => client.stop());
     await client.until((line) => line === "listening");
     expect(await converse()).toEqual({ ran: true, moved: [{ amount: 500, to: "savings" }] });

@@ -14,7 +14,9 @@ export class EventsOf {
   }
 
   get text(): string {
-    return this.all.map((event) => (event.type === "aaep:agent.output.streaming" ? (event as OutputStreaming).chunk : "")).join("");
+    return this.all
+      .map((event) => (event.type === "aaep:agent.output.streaming" ? (event as OutputStreaming).chunk : ""))
+      .join("");
   }
 
   until(fits: () => boolean): Promise<void> {

@@ -29,7 +29,10 @@ async function listen(handler: RequestListener | Server): Promise<{ server: Serv
 
 /** Subscribes, hears, answers, and is heard. */
 async function converse(agent: Producer, site: Site, url: string): Promise<void> {
-  const sub = await subscribe(url, { ...(site.token === undefined ? {} : { token: site.token }), coalesce_boundaries: ["none"] });
+  const sub = await subscribe(url, {
+    ...(site.token === undefined ? {} : { token: site.token }),
+    coalesce_boundaries: ["none"],
+  });
   cleanups.push(() => sub.close());
   const heard = new EventsOf(sub);
   sub.on("confirmation", (ask) => void ask.accept());
@@ -69,7 +72,11 @@ describe("mounted", () => {
     app.use(site.node);
     const { url } = await listen(app as RequestListener);
     const headers = { authorization: `Bearer ${site.token}`, "content-type": "application/json" };
-    const answer = await fetch(`${url}/aaep/v1/subscriptions`, { method: "POST", headers, body: '{"type":"subscription.request"}' });
+    const answer = await fetch(`${url}/aaep/v1/subscriptions`, {
+      method: "POST",
+      headers,
+      body: '{"type":"subscription.request"}',
+    });
     expect(answer.status).toBe(500);
     expect(warned.mock.calls.flat().join()).toMatch(/before body parsers/);
   });
@@ -99,19 +106,27 @@ describe("mounted", () => {
     const { WebSocket, WebSocketServer } = await import("ws");
     const theirs = new WebSocketServer({ noServer: true });
     server.on("upgrade", (request, socket, head) => {
-      if (request.url === "/theirs") theirs.handleUpgrade(request, socket, head, (opened) => opened.send("theirs"));
+      if (request.url === "/theirs")
+        theirs.handleUpgrade(request, socket, head, (opened) => opened.send("theirs"));
     });
     const websockets = site.attachWebSocket(server);
     cleanups.push(() => websockets.close());
     const socket = new WebSocket(`${url.replace("http", "ws")}/theirs`);
-    expect(await new Promise((resolve, reject) => socket.on("message", (data) => resolve(String(data))).on("error", reject))).toBe("theirs");
+    expect(
+      await new Promise((resolve, reject) =>
+        socket.on("message", (data) => resolve(String(data))).on("error", reject),
+      ),
+    ).toBe("theirs");
     socket.terminate();
   });
 });
 
 describe("as a web-standard handler", () => {
   /** fetch, answered by a function instead of a network: what a route handler sees and returns. */
-  const fetchVia = (handler: (request: Request) => Response | Promise<Response>): typeof fetch => async (input, init) => handler(new Request(input as string, init));
+  const fetchVia =
+    (handler: (request: Request) => Response | Promise<Response>): typeof fetch =>
+    async (input, init) =>
+      handler(new Request(input as string, init));
 
   const both: [string, (site: Site) => (request: Request) => Response | Promise<Response>][] = [
     ["bare", (site) => site.web],
@@ -126,36 +141,59 @@ describe("as a web-standard handler", () => {
     ],
   ];
 
-  it.each(both)("%s, holds a whole conversation, and lets go when its reader does: TRN-07", async (_, mount) => {
-    const agent = agentOf();
-    const site = await createSite(agent);
-    const { createSseClient } = await import("../../src/transports/sse/client.ts");
-    const { Subscriber } = await import("../../src/subscriber/subscriber.ts");
-    const call = fetchVia(mount(site));
-    const transport = createSseClient({ url: "http://127.0.0.1", token: site.token!, fetch: call });
-    const sub = await new Subscriber(transport, { coalesce_boundaries: ["none"], reconnect: false }).connect();
-    const heard = new EventsOf(sub);
-    sub.on("confirmation", (ask) => void ask.accept());
-    const outcome = await agent.run({ summary: "Saving." }, async (session) => {
-      for (let i = 0; i < 200; i++) void session.say("One moment. ");
-      return session.confirm({ action: "Move 5 dollars.", consequence: "They move." });
-    });
-    expect(outcome).toMatchObject({ accepted: true });
-    await heard.untilType("aaep:agent.session.completed");
-    expect(heard.text).toBe("One moment. ".repeat(200));
-    await sub.close();
-    expect(agent.hub.subscriptions).toBe(0);
-  });
+  it.each(both)(
+    "%s, holds a whole conversation, and lets go when its reader does: TRN-07",
+    async (_, mount) => {
+      const agent = agentOf();
+      const site = await createSite(agent);
+      const { createSseClient } = await import("../../src/transports/sse/client.ts");
+      const { Subscriber } = await import("../../src/subscriber/subscriber.ts");
+      const call = fetchVia(mount(site));
+      const transport = createSseClient({ url: "http://127.0.0.1", token: site.token!, fetch: call });
+      const sub = await new Subscriber(transport, {
+        coalesce_boundaries: ["none"],
+        reconnect: false,
+      }).connect();
+      const heard = new EventsOf(sub);
+      sub.on("confirmation", (ask) => void ask.accept());
+      const outcome = await agent.run({ summary: "Saving." }, async (session) => {
+        for (let i = 0; i < 200; i++) void session.say("One moment. ");
+        return session.confirm({ action: "Move 5 dollars.", consequence: "They move." });
+      });
+      expect(outcome).toMatchObject({ accepted: true });
+      await heard.untilType("aaep:agent.session.completed");
+      expect(heard.text).toBe("One moment. ".repeat(200));
+      await sub.close();
+      expect(agent.hub.subscriptions).toBe(0);
+    },
+  );
 
   it("a reader that goes away without a word frees its place, and one that does not read blocks nobody (F14)", async () => {
-    const agent = createProducer({ agent_id: "com.example.mounted", warn: () => {}, hub: { grace_seconds: 0, resume_seconds: 0 } });
+    const agent = createProducer({
+      agent_id: "com.example.mounted",
+      warn: () => {},
+      hub: { grace_seconds: 0, resume_seconds: 0 },
+    });
     const site = await createSite(agent);
     const headers = { authorization: `Bearer ${site.token}`, host: "127.0.0.1" };
     const open = async () => {
-      const body = JSON.stringify({ type: "subscription.request", aaep_version: "1.0.0", subscriber_id: "web", capabilities: {} });
-      const posted = await site.web(new Request("http://127.0.0.1/aaep/v1/subscriptions", { method: "POST", headers: { ...headers, "content-type": "application/json" }, body }));
+      const body = JSON.stringify({
+        type: "subscription.request",
+        aaep_version: "1.0.0",
+        subscriber_id: "web",
+        capabilities: {},
+      });
+      const posted = await site.web(
+        new Request("http://127.0.0.1/aaep/v1/subscriptions", {
+          method: "POST",
+          headers: { ...headers, "content-type": "application/json" },
+          body,
+        }),
+      );
       const abort = new AbortController();
-      const response = await site.web(new Request(`http://127.0.0.1${posted.headers.get("location")}`, { headers, signal: abort.signal }));
+      const response = await site.web(
+        new Request(`http://127.0.0.1${posted.headers.get("location")}`, { headers, signal: abort.signal }),
+      );
       return { reader: response.body!.getReader(), abort };
     };
     const [cancelled, aborted] = [await open(), await open()];

@@ -12,7 +12,11 @@ export interface Program {
 const PLACES = ["/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin", "/opt/homebrew/bin"];
 
 /** `works` tells whether what was found can do what is needed, e.g. has a module. */
-export function findProgram(name: string, packages: string, works: (path: string) => boolean = () => true): Program {
+export function findProgram(
+  name: string,
+  packages: string,
+  works: (path: string) => boolean = () => true,
+): Program {
   const path = PLACES.map((place) => `${place}/${name}`).find((one) => existsSync(one) && works(one));
   const skip = path === undefined && process.env["CI"] !== "true";
   return { path: path ?? name, skip, note: skip ? ` (skipped: apt-get install ${packages})` : "" };
@@ -59,7 +63,9 @@ export function start(path: string, args: readonly string[], env: Record<string,
   const exit = new Promise<number>((resolve, reject) => {
     child.on("error", reject);
     // Not "exit": the last words may still be in the pipe.
-    child.on("close", (code, signal) => (code === null ? reject(new Error(`${path} died of ${signal}: ${errors}`)) : resolve(code)));
+    child.on("close", (code, signal) =>
+      code === null ? reject(new Error(`${path} died of ${signal}: ${errors}`)) : resolve(code),
+    );
   });
   exit.catch(() => {});
   return {

@@ -3,11 +3,11 @@
  * timeouts so short that every quiet moment is cut. Run as children with a configuration of their own, on loopback.
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { connect, createServer, type AddressInfo } from "node:net";
+import { type AddressInfo, connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
-import { type ConfirmationAsk, subscribe, type Subscriber } from "../../src/connect/index.ts";
+import { type ConfirmationAsk, type Subscriber, subscribe } from "../../src/connect/index.ts";
 import { serve } from "../../src/node/index.ts";
 import { createProducer, type Producer } from "../../src/producer/producer.ts";
 import { EventsOf } from "./events.ts";
@@ -44,7 +44,12 @@ async function reachable(port: number): Promise<void> {
 interface Proxy {
   readonly program: Program;
   /** With `idle_seconds`, lines that are quiet for longer are cut; without, the program's own default holds. */
-  config(directory: string, port: number, agent: number, idle_seconds: number | undefined): { file: string; text: string };
+  config(
+    directory: string,
+    port: number,
+    agent: number,
+    idle_seconds: number | undefined,
+  ): { file: string; text: string };
   args(directory: string, file: string): string[];
 }
 
@@ -97,9 +102,17 @@ backend agent
   args: (_, file) => ["-db", "-q", "-f", file],
 };
 
-async function behind({ program, config, args }: Proxy, options: { idle_seconds?: number; heartbeat_ms?: number } = {}) {
+async function behind(
+  { program, config, args }: Proxy,
+  options: { idle_seconds?: number; heartbeat_ms?: number } = {},
+) {
   const agent = createProducer({ agent_id: "com.example.teller", warn: () => {} });
-  const served = await serve(agent, { port: 0, token_file: false, log: () => {}, limits: { heartbeat_ms: options.heartbeat_ms ?? 15_000 } });
+  const served = await serve(agent, {
+    port: 0,
+    token_file: false,
+    log: () => {},
+    limits: { heartbeat_ms: options.heartbeat_ms ?? 15_000 },
+  });
   cleanups.push(() => served.close());
   const directory = mkdtempSync(join(tmpdir(), "earshot-proxy-"));
   mkdirSync(join(directory, "logs"));
@@ -118,7 +131,10 @@ async function behind({ program, config, args }: Proxy, options: { idle_seconds?
   return { agent, token: served.token!, port };
 }
 
-async function listenAt(address: string, token: string): Promise<{ sub: Subscriber; heard: EventsOf; lines: string[] }> {
+async function listenAt(
+  address: string,
+  token: string,
+): Promise<{ sub: Subscriber; heard: EventsOf; lines: string[] }> {
   const sub = await subscribe(address, { token, coalesce_boundaries: ["none"], random: () => 0 });
   cleanups.push(() => sub.close());
   const lines: string[] = [];
@@ -137,13 +153,18 @@ async function ask(agent: Producer, sub: Subscriber): Promise<number> {
     });
   });
   const since = performance.now();
-  const outcome = agent.run({ summary: "Saving." }, (session) => session.confirm({ action: "Move 5 dollars.", consequence: "They move." }));
+  const outcome = agent.run({ summary: "Saving." }, (session) =>
+    session.confirm({ action: "Move 5 dollars.", consequence: "They move." }),
+  );
   await (await question).accept();
   expect(await outcome).toMatchObject({ accepted: true });
   return at - since;
 }
 
-const address = { sse: (port: number) => `http://127.0.0.1:${port}`, websocket: (port: number) => `ws://127.0.0.1:${port}` };
+const address = {
+  sse: (port: number) => `http://127.0.0.1:${port}`,
+  websocket: (port: number) => `ws://127.0.0.1:${port}`,
+};
 
 for (const [name, proxy] of Object.entries({ nginx, haproxy })) {
   describe.skipIf(proxy.program.skip)(`behind ${name}${proxy.program.note}`, () => {
@@ -167,7 +188,9 @@ for (const [name, proxy] of Object.entries({ nginx, haproxy })) {
         const session = agent.start({ summary: "Reading." });
         await session.say("Before. ");
         await heard.until(() => heard.text.startsWith("Before."));
-        await new Promise<void>((resolve) => sub.on("line", ({ state }) => void (state === "lost" && resolve())));
+        await new Promise<void>((resolve) =>
+          sub.on("line", ({ state }) => void (state === "lost" && resolve())),
+        );
         await session.say("After. ");
         await session.complete();
         await heard.untilType("aaep:agent.session.completed");

@@ -183,7 +183,7 @@ describe("a question", () => {
       confirmation(),
       event("session.cancelled", { cancelled_by: "system", summary_normal: "Stopped." }),
     );
-    expect(ended.texts.at(-1)).toBe(
+    expect(ended.texts).toContain(
       "This question is void, because its session has ended: Transfer $500 to savings.",
     );
     const left = new Ear().hear(
@@ -208,7 +208,7 @@ describe("a question", () => {
     expect(unsure.texts).toContain("Allowed.");
   });
 
-  it("is never answered for the person, unless they made exactly that rule; and a rule never says yes to a grave act (CNF-38, CON-75)", () => {
+  it("is never answered for the person, unless they made exactly that rule; and a rule never says yes to a grave act (CNF-38, SEC-14, CON-75)", () => {
     expect(new Ear().hear(confirmation()).wait(400_000).sent).toEqual([]);
     const auto_answers = [
       { agent_id: "planner", action: "Transfer $500 to savings.", decision: "accept" as const },
@@ -265,5 +265,13 @@ describe("a question", () => {
       .hear(grave({ extra_context: { params: [{ name: "pin", label: "PIN", masked: true }] } }))
       .answer("yes");
     expect(ear.texts.at(-1)).toContain("PIN: kept secret.");
+  });
+
+  it("is answered with its token exactly as it came, whatever it looks like (CNF-09)", () => {
+    for (const reply_token of ["rpl_AbC9", "rpl_0", "rpl_accept"]) {
+      const ear = new Ear().hear(confirmation({ reply_token })).answer("no");
+      expect(ear.sent).toMatchObject([{ reply_token }]);
+      expect(ear.texts.join(" ")).not.toContain(reply_token);
+    }
   });
 });

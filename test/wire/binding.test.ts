@@ -1,28 +1,20 @@
 /** The bindings as the appendix has them (B.1, B.2): one table of behaviours, each over SSE and over WebSocket. */
-import { request as httpRequest } from "node:http";
 import { afterEach, describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
-import type { ServeOptions } from "../../src/node/index.ts";
-import { createProducer, type Producer, type ProducerOptions } from "../../src/producer/producer.ts";
 import type { Principal } from "../../src/protocol/principal.ts";
-import { createFakeClock } from "../../src/testing/clock.ts";
 import { type Caller, type Frame, requestWith, TRANSPORTS } from "./callers.ts";
-import { bearerOf, Hall, LOCAL } from "./hall.ts";
+import { LOCAL } from "./hall.ts";
+import { closeAll, open } from "./open.ts";
 
-const halls: Hall[] = [];
-afterEach(async () => {
-  for (const hall of halls.splice(0)) await hall.close();
-});
-
-async function open(producer: Partial<ProducerOptions> = {}, site: ServeOptions = {}): Promise<{ agent: Producer; hall: Hall }> {
-  const agent = createProducer({ agent_id: "com.example.planner", warn: () => {}, ...producer });
-  const hall = await Hall.open(agent, site);
-  halls.push(hall);
-  return { agent, hall };
-}
+afterEach(closeAll);
 
 const EXTENDED = requestWith({
-  capabilities: { supports_confirmation_reply: true, supports_clarification_reply: true, supported_extensions: ["urn:earshot:aaep:v1"], earshot: { resume: true } },
+  capabilities: {
+    supports_confirmation_reply: true,
+    supports_clarification_reply: true,
+    supported_extensions: ["urn:earshot:aaep:v1"],
+    earshot: { resume: true },
+  },
 });
 const TRANSFER = {
   tool: "transfer_funds",
@@ -48,14 +40,27 @@ describe.each(TRANSPORTS)("over %s", (transport, call) => {
   it("a request is always answered, and a rejection says why in the binding's own way too: HS-04 (CON-64, CON-65)", async () => {
     const { hall } = await open({ hub: { max_subscriptions_per_principal: 1 } });
     const accepted = await call(hall);
-    expect(accepted.answer).toMatchObject({ type: "subscription.accepted", producer: { agent_id: "com.example.planner" } });
+    expect(accepted.answer).toMatchObject({
+      type: "subscription.accepted",
+      producer: { agent_id: "com.example.planner" },
+    });
     if (transport === "sse") {
-      expect(accepted.posted).toMatchObject({ status: 201, headers: { "content-type": "application/json; charset=utf-8" } });
-      expect(accepted.posted!.headers.location).toContain(`/aaep/v1/events?subscription_id=${idOf(accepted)}`);
+      expect(accepted.posted).toMatchObject({
+        status: 201,
+        headers: { "content-type": "application/json; charset=utf-8" },
+      });
+      expect(accepted.posted!.headers.location).toContain(
+        `/aaep/v1/events?subscription_id=${idOf(accepted)}`,
+      );
     }
     const rejections: [object, Principal, string, number][] = [
       [requestWith({ aaep_version: "99.0.0" }), { ...LOCAL, id: "b" }, "version_unsupported", 400],
-      [requestWith({ capabilities: { accept_signed_manifests_only: true } }), { ...LOCAL, id: "c" }, "manifest_signature_required", 409],
+      [
+        requestWith({ capabilities: { accept_signed_manifests_only: true } }),
+        { ...LOCAL, id: "c" },
+        "manifest_signature_required",
+        409,
+      ],
       [requestWith(), LOCAL, "rate_limit", 429],
     ];
     for (const [request, principal, reason_code, status] of rejections) {
@@ -63,7 +68,8 @@ describe.each(TRANSPORTS)("over %s", (transport, call) => {
       expect(rejected.answer).toMatchObject({ type: "subscription.rejected", reason_code });
       if (transport === "websocket") expect(await rejected.ended).toMatchObject({ code: 4001 });
       else expect(rejected.posted!.status).toBe(status);
-      if (transport === "sse" && status === 429) expect(Number(rejected.posted!.headers["retry-after"])).toBeGreaterThan(0);
+      if (transport === "sse" && status === 429)
+        expect(Number(rejected.posted!.headers["retry-after"])).toBeGreaterThan(0);
     }
   });
 
@@ -71,7 +77,12 @@ describe.each(TRANSPORTS)("over %s", (transport, call) => {
     const { agent, hall } = await open();
     const [one, two] = [await call(hall), await call(hall)];
     const session = agent.start({ summary: "Zeilen\nund \u2028 Trenner: ọmọ 👩‍👩‍👧" });
-    for (let i = 0; i < 20; i++) void session.progress({ step: i + 1, total_steps: 20, description: `data: ${i}\r\nid: forged\n\nevent: aaep.message` });
+    for (let i = 0; i < 20; i++)
+      void session.progress({
+        step: i + 1,
+        total_steps: 20,
+        description: `data: ${i}\r\nid: forged\n\nevent: aaep.message`,
+      });
     await session.complete();
     for (const caller of [one, two]) await caller.untilType("aaep:agent.session.completed");
     const [texts, same] = [one, two].map((caller) => eventsOf(caller).map(({ text }) => text));
@@ -89,12 +100,20 @@ describe.each(TRANSPORTS)("over %s", (transport, call) => {
     const { json: started } = await caller.untilType("aaep:agent.session.started");
     for (const size of [65_536, 1_000_000]) {
       const filler = "ọ".repeat(Math.floor(size / 3));
-      const { event_id: _, ...event } = { ...started, type: "aaep:agent.tool.invoked", tool: "read", tool_call_id: `call_${size}`, args_summary: filler };
+      const { event_id: _, ...event } = {
+        ...started,
+        type: "aaep:agent.tool.invoked",
+        tool: "read",
+        tool_call_id: `call_${size}`,
+        args_summary: filler,
+      };
       await agent.hub.append(event);
       const { json } = await caller.until((frame) => frame.json.tool_call_id === `call_${size}`);
       expect(json.args_summary).toBe(filler);
       const request = requestWith({ extensions: { "com.example": { filler } } });
-      expect((await call(hall, { request, principal: { ...LOCAL, id: `big-${size}` } })).answer.type).toBe("subscription.accepted");
+      expect((await call(hall, { request, principal: { ...LOCAL, id: `big-${size}` } })).answer.type).toBe(
+        "subscription.accepted",
+      );
     }
     expect(session.ended).toBe(false);
   });
@@ -103,7 +122,9 @@ describe.each(TRANSPORTS)("over %s", (transport, call) => {
     const { agent, hall } = await open();
     const caller = await call(hall);
     const ran: unknown[] = [];
-    const done = agent.run({ summary: "Saving." }, (session) => session.tool(TRANSFER, (params) => void ran.push(params)));
+    const done = agent.run({ summary: "Saving." }, (session) =>
+      session.tool(TRANSFER, (params) => void ran.push(params)),
+    );
     const question = await caller.untilType("aaep:agent.awaiting.confirmation");
     const posted = await caller.send(replyTo(question, caller));
     await done;
@@ -130,12 +151,24 @@ describe.each(TRANSPORTS)("over %s", (transport, call) => {
       { ...reply, subscription_id: "sub_unknown" },
       { ...reply, decision: "perhaps" },
       { ...reply, subscription_id: undefined },
-      { type: "clarification.reply", reply_token: reply.reply_token, response: "yes", subscription_id: reply.subscription_id, timestamp: reply.timestamp },
+      {
+        type: "clarification.reply",
+        reply_token: reply.reply_token,
+        response: "yes",
+        subscription_id: reply.subscription_id,
+        timestamp: reply.timestamp,
+      },
     ];
     if (transport === "sse") {
       const answers = [];
       for (const message of wrong) answers.push(await hall.post("/replies", message));
-      expect(new Set(answers.map(({ status, body, headers }) => JSON.stringify([status, body, { ...headers, date: "" }]))).size).toBe(1);
+      expect(
+        new Set(
+          answers.map(({ status, body, headers }) =>
+            JSON.stringify([status, body, { ...headers, date: "" }]),
+          ),
+        ).size,
+      ).toBe(1);
       expect(answers[0]).toMatchObject({ status: 400, body: '{"error":"reply_not_accepted"}' });
     } else {
       const { length } = caller.frames;
@@ -150,10 +183,17 @@ describe.each(TRANSPORTS)("over %s", (transport, call) => {
   it("renegotiating is answered in place, and a rejected one ends the subscription (CON-64, CON-65)", async () => {
     const { agent, hall } = await open();
     const caller = await call(hall);
-    const change = (capabilities: object) => ({ type: "subscription.renegotiate", subscription_id: idOf(caller), capabilities });
+    const change = (capabilities: object) => ({
+      type: "subscription.renegotiate",
+      subscription_id: idOf(caller),
+      capabilities,
+    });
     const posted = await caller.send(change({ event_filters: { exclude: ["aaep:agent.progress.*"] } }));
     if (posted) expect(posted.status).toBe(200);
-    else await caller.until((frame) => frame.json.type === "subscription.accepted" && frame !== caller.frames[0]);
+    else
+      await caller.until(
+        (frame) => frame.json.type === "subscription.accepted" && frame !== caller.frames[0],
+      );
     void agent.run({ summary: "Counting." }, (session) => session.progress({ percent: 50 }));
     await caller.untilType("aaep:agent.session.completed");
     expect(caller.frames.map(({ json }) => json.type)).not.toContain("aaep:agent.progress.updated");
@@ -169,7 +209,11 @@ describe.each(TRANSPORTS)("over %s", (transport, call) => {
   it("a listener leaves by a message, and the line ends with it: TRN-07", async () => {
     const { agent, hall } = await open();
     const caller = await call(hall);
-    const posted = await caller.send({ type: "subscription.close", subscription_id: idOf(caller), reason_code: "subscriber_shutdown" });
+    const posted = await caller.send({
+      type: "subscription.close",
+      subscription_id: idOf(caller),
+      reason_code: "subscriber_shutdown",
+    });
     if (posted) expect(posted.status).toBe(204);
     else expect(await caller.ended).toMatchObject({ code: 4005 });
     expect(agent.hub.subscriptions).toBe(0);
@@ -181,11 +225,18 @@ describe.each(TRANSPORTS)("over %s", (transport, call) => {
     agent.hub.closeAll("producer_shutdown", "The agent is shutting down.");
     const { code, reason } = await caller.ended;
     const close = caller.frames.find(({ json }) => json.type === "subscription.close")!;
-    expect(close).toMatchObject({ name: "aaep.message", id: undefined, json: { reason_code: "producer_shutdown" } });
+    expect(close).toMatchObject({
+      name: "aaep.message",
+      id: undefined,
+      json: { reason_code: "producer_shutdown" },
+    });
     if (transport === "websocket") expect(code).toBe(1012);
     else {
       expect(reason).toBe("producer_shutdown");
-      expect(caller.frames.at(-1)).toMatchObject({ id: undefined, json: { type: "earshot:closing", reconnect: true } });
+      expect(caller.frames.at(-1)).toMatchObject({
+        id: undefined,
+        json: { type: "earshot:closing", reconnect: true },
+      });
     }
   });
 
@@ -194,7 +245,9 @@ describe.each(TRANSPORTS)("over %s", (transport, call) => {
     const caller = await call(hall);
     const other = await call(hall);
     const asked = agent.run({ summary: "Saving." }, (session) => session.tool(TRANSFER, () => "ran"));
-    const [question] = await Promise.all([caller, other].map((one) => one.untilType("aaep:agent.awaiting.confirmation")));
+    const [question] = await Promise.all(
+      [caller, other].map((one) => one.untilType("aaep:agent.awaiting.confirmation")),
+    );
     caller.drop();
     other.drop();
     expect(await asked).toMatchObject({ ran: false, outcome: "disconnected" });
@@ -215,7 +268,10 @@ describe.each(TRANSPORTS)("over %s", (transport, call) => {
     await first.ended;
     await session.say("Three. ");
     await session.complete();
-    const second = await call(hall, { request: EXTENDED, resume: { subscription_id: idOf(first), last_event_id: json.event_id } });
+    const second = await call(hall, {
+      request: EXTENDED,
+      resume: { subscription_id: idOf(first), last_event_id: json.event_id },
+    });
     await second.untilType("aaep:agent.session.completed");
     expect(idOf(second)).toBe(idOf(first));
     const chunks = eventsOf(second).flatMap(({ json: { chunk } }) => chunk ?? []);
@@ -232,22 +288,38 @@ describe.each(TRANSPORTS)("over %s", (transport, call) => {
     const second = await call(hall, { request: EXTENDED, resume: { subscription_id: idOf(first) } });
     await agent.run({ summary: "After." }, () => {});
     await second.until(({ json }) => json.summary_normal === "After.");
-    expect(eventsOf(second).map(({ json: { chunk } }) => chunk ?? "").join("")).toBe("Said in between. ");
+    expect(
+      eventsOf(second)
+        .map(({ json: { chunk } }) => chunk ?? "")
+        .join(""),
+    ).toBe("Said in between. ");
   });
 
   it("a place that is not ours, forged or too old is answered with where things stand, and a gap: SSE-06 (F20, CON-26)", async () => {
     const { agent, hall } = await open();
     const session = agent.start({ summary: "Reading." });
     await session.say("One. ");
-    const ids = ["evt_forged", "evt_0000000000000000000000000000000000", "../../etc/passwd", `evt_${"Z".repeat(40)}`];
+    const ids = [
+      "evt_forged",
+      "evt_0000000000000000000000000000000000",
+      "../../etc/passwd",
+      `evt_${"Z".repeat(40)}`,
+    ];
     for (const last_event_id of ids) {
       const first = await call(hall, { request: EXTENDED });
       first.drop();
       await first.ended;
-      const caller = await call(hall, { request: EXTENDED, resume: { subscription_id: idOf(first), last_event_id } });
+      const caller = await call(hall, {
+        request: EXTENDED,
+        resume: { subscription_id: idOf(first), last_event_id },
+      });
       const standing = await caller.untilType("aaep:agent.state.changed");
       expect(standing.id).toBeUndefined();
-      expect(standing.json).toMatchObject({ session_id: session.session_id, from_state: "writing_output", to_state: "writing_output" });
+      expect(standing.json).toMatchObject({
+        session_id: session.session_id,
+        from_state: "writing_output",
+        to_state: "writing_output",
+      });
       expect(standing.json.extensions.earshot.gap ?? standing.json.extensions.earshot.standing).toBeTruthy();
       caller.drop();
       await caller.ended;
@@ -259,7 +331,11 @@ describe.each(TRANSPORTS)("over %s", (transport, call) => {
     const first = await call(hall, { request: EXTENDED });
     const second = await call(hall, { request: EXTENDED, resume: { subscription_id: idOf(first) } });
     const { code, reason } = await first.ended;
-    if (transport === "websocket") expect({ code, reason }).toEqual({ code: 4000, reason: "The same subscription was opened again elsewhere." });
+    if (transport === "websocket")
+      expect({ code, reason }).toEqual({
+        code: 4000,
+        reason: "The same subscription was opened again elsewhere.",
+      });
     else expect(first.frames.at(-1)!.json).toMatchObject({ reason_code: "replaced", reconnect: false });
     void agent.run({ summary: "Hello." }, () => {});
     await second.untilType("aaep:agent.session.completed");
@@ -271,7 +347,11 @@ describe.each(TRANSPORTS)("over %s", (transport, call) => {
     const { agent, hall } = await open();
     const mine = await call(hall, { request: EXTENDED });
     const thief = { ...LOCAL, id: "thief" };
-    const stolen = await call(hall, { request: EXTENDED, principal: thief, resume: { subscription_id: idOf(mine) } }).catch((error: Error) => error);
+    const stolen = await call(hall, {
+      request: EXTENDED,
+      principal: thief,
+      resume: { subscription_id: idOf(mine) },
+    }).catch((error: Error) => error);
     if (transport === "sse") expect(stolen).toMatchObject({ message: "The stream was refused with 410." });
     else expect(idOf(stolen as Caller)).not.toBe(idOf(mine));
     void agent.run({ summary: "Hello." }, () => {});
@@ -284,162 +364,30 @@ describe.each(TRANSPORTS)("over %s", (transport, call) => {
     const caller = await call(hall, { principal: { ...LOCAL, expires_at } });
     const { code, reason } = await caller.ended;
     expect(Date.now()).toBeGreaterThanOrEqual(expires_at);
-    if (transport === "websocket") expect({ code, reason }).toEqual({ code: 4002, reason: "The credentials have expired. Sign in again and reconnect." });
-    else expect(caller.frames.at(-1)!.json).toMatchObject({ reason_code: "credential_expired", reconnect: true });
+    if (transport === "websocket")
+      expect({ code, reason }).toEqual({
+        code: 4002,
+        reason: "The credentials have expired. Sign in again and reconnect.",
+      });
+    else
+      expect(caller.frames.at(-1)!.json).toMatchObject({
+        reason_code: "credential_expired",
+        reconnect: true,
+      });
   });
 
   it("a listener without credentials is refused before anything is read: TRN-10", async () => {
     const { agent, hall } = await open();
     if (transport === "sse") {
       const posted = await hall.post("/subscriptions", "not even JSON", LOCAL, { authorization: "Bearer x" });
-      expect(posted).toMatchObject({ status: 401, headers: { "www-authenticate": expect.stringMatching(/^Bearer/) } });
+      expect(posted).toMatchObject({
+        status: 401,
+        headers: { "www-authenticate": expect.stringMatching(/^Bearer/) },
+      });
     } else {
       const socket = new WebSocket(`ws://127.0.0.1:${hall.port}/aaep/v1/ws`, "aaep.v1");
       expect(await new Promise((resolve) => socket.on("close", resolve))).toBe(4002);
     }
     expect(agent.hub.subscriptions).toBe(0);
-  });
-});
-
-describe("SSE", () => {
-  it("an accepted subscription whose stream is never opened goes away (CON-65)", async () => {
-    const clock = createFakeClock();
-    const { agent, hall } = await open({ clock });
-    await hall.post("/subscriptions", requestWith());
-    expect(agent.hub.subscriptions).toBe(1);
-    await clock.advance(31_000);
-    expect(agent.hub.subscriptions).toBe(0);
-  });
-
-  it("heartbeats are comments: they keep the line busy and move no cursor", async () => {
-    const { hall } = await open({}, { limits: { heartbeat_ms: 10 } });
-    const { body } = await hall.post("/subscriptions", requestWith());
-    const { response, socket } = await hall.stream(JSON.parse(body).subscription_id);
-    expect(response.headers).toMatchObject({ "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache, no-transform", "x-accel-buffering": "no" });
-    expect(response.headers["content-encoding"]).toBeUndefined();
-    let raw = "";
-    await new Promise<void>((resolve) => {
-      response.setEncoding("utf8").on("data", (text: string) => {
-        raw += text;
-        if (raw.split(": \n\n").length > 3) resolve();
-      });
-      response.on("error", () => {});
-    });
-    socket.destroy();
-    expect(raw.replaceAll(": \n\n", "")).toMatch(/^: connected\nretry: \d+\n\n$/);
-  });
-
-  it("a listener that lost its line keeps its place, also where the stream begins with what has no id: SSE-05", async () => {
-    const { hall } = await open();
-    const { body } = await hall.post("/subscriptions", requestWith());
-    const first = async (last: string) => {
-      const { response, socket } = await hall.stream(JSON.parse(body).subscription_id, LOCAL, { "last-event-id": last });
-      const text = await new Promise((resolve) => response.setEncoding("utf8").once("data", resolve).on("error", () => {}));
-      socket.destroy();
-      return text;
-    };
-    expect(await first("evt_1")).toMatch(/^: connected\nretry: \d+\nid: evt_1\n\n/);
-    expect(await first(`evt_${"x".repeat(400)}`)).toMatch(/^: connected\nretry: \d+\n\n/);
-  });
-
-  it("our client sends the headers the appendix asks for, on the stream and on replies: SSE-07", async () => {
-    const { hall } = await open();
-    const { createSseClient } = await import("../../src/transports/sse/client.ts");
-    const calls: { url: string; method: string; headers: Headers }[] = [];
-    const spy: typeof fetch = (url, init) => {
-      calls.push({ url: String(url), method: init?.method ?? "GET", headers: new Headers(init?.headers) });
-      return fetch(url, init);
-    };
-    const client = createSseClient({ url: hall.http, token: bearerOf(LOCAL), fetch: spy });
-    const line = await client.open(requestWith(), undefined, { message() {}, closed() {} });
-    await line.send({ type: "subscription.close", subscription_id: (line.answer as { subscription_id: string }).subscription_id, reason_code: "subscriber_shutdown" });
-    line.close();
-    const [request, stream, reply] = calls;
-    for (const { headers } of calls) expect(headers.get("authorization")).toBe(`Bearer ${bearerOf(LOCAL)}`);
-    expect(stream!.method).toBe("GET");
-    expect([stream!.headers.get("accept"), stream!.headers.get("cache-control")]).toEqual(["text/event-stream", "no-cache"]);
-    for (const { method, headers } of [request!, reply!]) expect([method, headers.get("content-type")]).toEqual(["POST", "application/json"]);
-  });
-
-  it("wrong methods, media types and sizes are answered as HTTP knows them", async () => {
-    const { hall } = await open({}, { limits: { body_bytes: 2_000 } });
-    const status = (method: string, path: string) =>
-      new Promise((resolve, reject) => {
-        const headers = { authorization: `Bearer ${bearerOf(LOCAL)}` };
-        httpRequest(`${hall.http}/aaep/v1${path}`, { method, headers, agent: false }, (response) => resolve(response.resume().statusCode)).on("error", reject).end();
-      });
-    expect(await status("GET", "/subscriptions")).toBe(405);
-    expect(await status("POST", "/events")).toBe(405);
-    expect(await status("GET", "/nothing")).toBe(404);
-    expect((await hall.post("/subscriptions", requestWith(), LOCAL, { "content-type": "text/plain" })).status).toBe(415);
-    expect((await hall.post("/subscriptions", requestWith({ subscriber_name: "x".repeat(3_000) }))).status).toBe(413);
-    expect((await hall.post("/subscriptions", "{")).status).toBe(400);
-  });
-});
-
-describe("WebSocket", () => {
-  const connect = (hall: Hall, protocol?: string) => {
-    const headers = { authorization: `Bearer ${bearerOf(LOCAL)}` };
-    return new WebSocket(`ws://127.0.0.1:${hall.port}/aaep/v1/ws`, protocol ? [protocol] : [], { headers });
-  };
-
-  it("is spoken under the subprotocol aaep.v1, and nothing else: WS-02 (CON-64)", async () => {
-    const { hall } = await open();
-    for (const protocol of [undefined, "aaep.v2", "chat"]) {
-      const socket = connect(hall, protocol);
-      const status = await new Promise((resolve) => socket.on("unexpected-response", (_, response) => resolve(response.statusCode)).on("error", () => {}));
-      expect(status).toBe(400);
-    }
-    const socket = connect(hall, "aaep.v1");
-    await new Promise((resolve) => socket.on("open", resolve));
-    expect(socket.protocol).toBe("aaep.v1");
-    socket.terminate();
-  });
-
-  it("takes one subscription per connection: a second request is rejected, and the first goes on (CON-51)", async () => {
-    const { agent, hall } = await open();
-    const [, call] = TRANSPORTS[1];
-    const caller = await call(hall);
-    await caller.send(requestWith());
-    const rejected = await caller.untilType("subscription.rejected");
-    expect(rejected.json.reason_message).toMatch(/one subscription per connection/);
-    void agent.run({ summary: "Hello." }, () => {});
-    await caller.untilType("aaep:agent.session.completed");
-    expect(agent.hub.subscriptions).toBe(1);
-  });
-
-  it("anything but a request first is rejected with 4001, and what cannot be read later is passed over: WS-04", async () => {
-    const { agent, hall } = await open();
-    for (const first of ["{", "[]", '{"type":"subscription.close","subscription_id":"sub_1","reason_code":"subscriber_shutdown"}']) {
-      const socket = connect(hall, "aaep.v1");
-      socket.on("open", () => socket.send(first));
-      const messages: string[] = [];
-      socket.on("message", (data) => messages.push(String(data)));
-      expect(await new Promise((resolve) => socket.on("close", resolve))).toBe(4001);
-      expect(JSON.parse(messages[0]!)).toMatchObject({ type: "subscription.rejected" });
-    }
-    const [, call] = TRANSPORTS[1];
-    const caller = await call(hall);
-    await caller.send([] as object);
-    void agent.run({ summary: "Hello." }, () => {});
-    await caller.untilType("aaep:agent.session.completed");
-  });
-
-  it("a message in fragments is one message, and one beyond the limit closes with 1009 (A11, A19)", async () => {
-    const { hall } = await open({}, { limits: { body_bytes: 4_000 } });
-    const socket = connect(hall, "aaep.v1");
-    await new Promise((resolve) => socket.on("open", resolve));
-    const text = JSON.stringify(requestWith());
-    for (let at = 0; at < text.length; at += 40) socket.send(text.slice(at, at + 40), { fin: at + 40 >= text.length });
-    const answer = await new Promise((resolve) => socket.once("message", (data) => resolve(JSON.parse(String(data)))));
-    expect(answer).toMatchObject({ type: "subscription.accepted" });
-    socket.send("x".repeat(5_000));
-    expect(await new Promise((resolve) => socket.on("close", resolve))).toBe(1009);
-  });
-
-  it("whoever connects and asks for nothing is let go", async () => {
-    const { hall } = await open({}, { limits: { heartbeat_ms: 20 } });
-    const socket = connect(hall, "aaep.v1");
-    expect(await new Promise((resolve) => socket.on("close", resolve))).toBe(4004);
   });
 });

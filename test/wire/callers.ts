@@ -77,7 +77,10 @@ class Frames {
 
 const isType = (type: string) => (frame: Frame) => frame.json.type === type;
 
-export async function callSse(hall: Hall, { request = requestWith(), principal = LOCAL, resume }: Calling = {}): Promise<Caller> {
+export async function callSse(
+  hall: Hall,
+  { request = requestWith(), principal = LOCAL, resume }: Calling = {},
+): Promise<Caller> {
   const posted = resume ? undefined : await hall.post("/subscriptions", request, principal);
   const answer = posted ? JSON.parse(posted.body) : { subscription_id: resume!.subscription_id };
   const frames = new Frames();
@@ -89,9 +92,14 @@ export async function callSse(hall: Hall, { request = requestWith(), principal =
     untilType: (type: string) => frames.until(isType(type)),
     send: (message: object, as = principal) => hall.post("/replies", message, as),
   };
-  if (posted && posted.status !== 201) return { ...base, socket: undefined as never, ended: new Promise(() => {}), drop() {} };
+  if (posted && posted.status !== 201)
+    return { ...base, socket: undefined as never, ended: new Promise(() => {}), drop() {} };
   const last = resume?.last_event_id;
-  const { response, socket } = await hall.stream(answer.subscription_id, principal, last === undefined ? {} : { "last-event-id": last });
+  const { response, socket } = await hall.stream(
+    answer.subscription_id,
+    principal,
+    last === undefined ? {} : { "last-event-id": last },
+  );
   if (response.statusCode !== 200) throw new Error(`The stream was refused with ${response.statusCode}.`);
   const parser = createParser({ onEvent: ({ event = "message", id, data }) => frames.push(event, id, data) });
   response.setEncoding("utf8").on("data", (text: string) => parser.feed(text));
@@ -105,7 +113,10 @@ export async function callSse(hall: Hall, { request = requestWith(), principal =
   return { ...base, socket, ended, drop: () => void socket.destroy() };
 }
 
-export function callWebSocket(hall: Hall, { request = requestWith(), principal = LOCAL, resume }: Calling = {}): Promise<Caller> {
+export function callWebSocket(
+  hall: Hall,
+  { request = requestWith(), principal = LOCAL, resume }: Calling = {},
+): Promise<Caller> {
   const frames = new Frames();
   const dialled = hall.dial();
   const socket = new WebSocket(`ws://127.0.0.1:${hall.port}/aaep/v1/ws`, "aaep.v1", {

@@ -3,7 +3,12 @@ import { createParser } from "eventsource-parser";
 import { WebSocket } from "ws";
 import type { Producer } from "../../src/producer/producer.ts";
 import { EXTENSION_URI } from "../../src/protocol/extension.ts";
-import type { CoreEvent, OtherMessage, SubscriptionAccepted, SubscriptionRejected } from "../../src/protocol/types.ts";
+import type {
+  CoreEvent,
+  OtherMessage,
+  SubscriptionAccepted,
+  SubscriptionRejected,
+} from "../../src/protocol/types.ts";
 import { Memory } from "../../src/subscriber/resume.ts";
 import { closeOf } from "../../src/transports/websocket/client.ts";
 import type { Driver, EarOptions, Wire } from "../support/driver.ts";
@@ -47,7 +52,9 @@ const settle: Driver["settle"] = async (clock) => {
 };
 
 const handledBy = ({ status, body }: { status: number; body: string }) => {
-  const answer = body ? (JSON.parse(body) as SubscriptionAccepted | SubscriptionRejected | { type?: undefined }) : undefined;
+  const answer = body
+    ? (JSON.parse(body) as SubscriptionAccepted | SubscriptionRejected | { type?: undefined })
+    : undefined;
   return answer?.type ? { answer } : { taken: status === 204 };
 };
 
@@ -67,7 +74,11 @@ export const sseDriver: Driver = {
     let last: string | undefined;
     const reconnect = async (lastEventId?: string) => {
       closed = undefined;
-      const { response, socket } = await hall.stream(accepted.subscription_id, principal, lastEventId === undefined ? {} : { "last-event-id": lastEventId });
+      const { response, socket } = await hall.stream(
+        accepted.subscription_id,
+        principal,
+        lastEventId === undefined ? {} : { "last-event-id": lastEventId },
+      );
       let mine = true;
       const parser = createParser({
         onEvent: ({ event, id, data }) => {
@@ -121,16 +132,29 @@ export const webSocketDriver: Driver = {
       closed = undefined;
       memory.reconnected();
       const headers = { authorization: `Bearer ${bearerOf(principal)}` };
-      const mine = new WebSocket(`ws://127.0.0.1:${hall.port}/aaep/v1/ws`, "aaep.v1", { headers, createConnection: () => hall.dial() });
+      const mine = new WebSocket(`ws://127.0.0.1:${hall.port}/aaep/v1/ws`, "aaep.v1", {
+        headers,
+        createConnection: () => hall.dial(),
+      });
       socket = mine;
-      const resume = accepted && { extensions: { earshot: { resume: { subscription_id: accepted.subscription_id, ...(last_event_id === undefined ? {} : { last_event_id }) } } } };
+      const resume = accepted && {
+        extensions: {
+          earshot: {
+            resume: {
+              subscription_id: accepted.subscription_id,
+              ...(last_event_id === undefined ? {} : { last_event_id }),
+            },
+          },
+        },
+      };
       await new Promise<void>((resolve, reject) => {
         mine.on("open", () => mine.send(JSON.stringify({ ...requestOf(options), ...resume })));
         mine.on("error", reject);
         mine.on("message", (data) => {
           const message = JSON.parse(String(data));
           if (mine !== socket) return;
-          if (message.type === "subscription.rejected") reject(new Error(`The producer rejected the listener: ${message.reason_message}`));
+          if (message.type === "subscription.rejected")
+            reject(new Error(`The producer rejected the listener: ${message.reason_message}`));
           else if (message.type === "subscription.accepted") {
             accepted ??= message;
             resolve();
@@ -156,7 +180,8 @@ export const webSocketDriver: Driver = {
         return memory.cursor;
       },
       async send(message, as) {
-        if (as || socket.readyState !== WebSocket.OPEN) return handledBy(await hall.post("/replies", message, as ?? principal)) as never;
+        if (as || socket.readyState !== WebSocket.OPEN)
+          return handledBy(await hall.post("/replies", message, as ?? principal)) as never;
         const { length } = hall.handled;
         socket.send(JSON.stringify(message));
         await hall.settle();

@@ -19,10 +19,18 @@ afterEach(async () => {
 
 const agentOf = (): Producer => createProducer({ agent_id: "com.example.reader", warn: () => {} });
 const EXTENDED = requestWith({
-  capabilities: { supports_confirmation_reply: true, supported_extensions: ["urn:earshot:aaep:v1"], earshot: { resume: true } },
+  capabilities: {
+    supports_confirmation_reply: true,
+    supported_extensions: ["urn:earshot:aaep:v1"],
+    earshot: { resume: true },
+  },
 });
 const idOf = ({ answer }: Caller): string => (answer as { subscription_id: string }).subscription_id;
-const once = <Name extends Parameters<Subscriber["on"]>[0]>(sub: Subscriber, name: Name, fits: (value: never) => boolean = () => true) =>
+const once = <Name extends Parameters<Subscriber["on"]>[0]>(
+  sub: Subscriber,
+  name: Name,
+  fits: (value: never) => boolean = () => true,
+) =>
   new Promise<never>((resolve) => {
     const off = sub.on(name, (value) => {
       if (!fits(value as never)) return;
@@ -51,7 +59,12 @@ describe.each(TRANSPORTS)("over %s", (transport, call) => {
     await peer.untilType("aaep:agent.session.started");
     slow.socket.pause();
     // More than the kernel takes on its own: then the socket is blocked, and its place in the log waits.
-    const { event_id: _, ...event } = { ...started, type: "aaep:agent.tool.invoked", tool: "read", args_summary: "x".repeat(60_000) };
+    const { event_id: _, ...event } = {
+      ...started,
+      type: "aaep:agent.tool.invoked",
+      tool: "read",
+      args_summary: "x".repeat(60_000),
+    };
     const EVENTS = 300;
     for (let n = 0; n < EVENTS; n++) {
       await agent.hub.append({ ...event, tool_call_id: `call_${n}` });
@@ -74,7 +87,10 @@ describe.each(TRANSPORTS)("over %s", (transport, call) => {
       expect(slow.frames.at(-1)!.json).toMatchObject({ reason_code: "too_slow", reconnect: true });
     }
     if (transport === "websocket") expect([1006, 1013]).toContain(code);
-    const back = await call(hall, { request: EXTENDED, resume: { subscription_id: idOf(slow), last_event_id: last.json.event_id } });
+    const back = await call(hall, {
+      request: EXTENDED,
+      resume: { subscription_id: idOf(slow), last_event_id: last.json.event_id },
+    });
     await back.untilType("aaep:agent.session.completed");
     const calls = [...heard, ...back.frames].flatMap(({ json }: Frame) => json.tool_call_id ?? []);
     expect(calls).toEqual(Array.from({ length: EVENTS }, (_, n) => `call_${n}`));
@@ -88,16 +104,34 @@ describe.each(TRANSPORTS)("over %s", (transport, call) => {
     void agent.start({ summary: "Much to say." });
     const { json: started } = await caller.untilType("aaep:agent.session.started");
     // One message beyond the cap: the outcome has a name, and the reader is there to hear it.
-    const { event_id: _, ...event } = { ...started, type: "aaep:agent.tool.invoked", tool: "read", tool_call_id: "call_1", args_summary: "x".repeat(60_000) };
+    const { event_id: _, ...event } = {
+      ...started,
+      type: "aaep:agent.tool.invoked",
+      tool: "read",
+      tool_call_id: "call_1",
+      args_summary: "x".repeat(60_000),
+    };
     await agent.hub.append(event);
     const { code, reason } = await caller.ended;
-    if (transport === "sse") expect(caller.frames.at(-1)!.json).toMatchObject({ type: "earshot:closing", reason_code: "too_slow", reconnect: true });
-    else expect({ code, reason }).toEqual({ code: 1013, reason: "This listener could not keep up. Reconnect and go on from the last event." });
+    if (transport === "sse")
+      expect(caller.frames.at(-1)!.json).toMatchObject({
+        type: "earshot:closing",
+        reason_code: "too_slow",
+        reconnect: true,
+      });
+    else
+      expect({ code, reason }).toEqual({
+        code: 1013,
+        reason: "This listener could not keep up. Reconnect and go on from the last event.",
+      });
   });
 });
 
 describe("subscribe()", () => {
-  const ADDRESS = { sse: (port: number) => `http://127.0.0.1:${port}`, websocket: (port: number) => `ws://127.0.0.1:${port}` };
+  const ADDRESS = {
+    sse: (port: number) => `http://127.0.0.1:${port}`,
+    websocket: (port: number) => `ws://127.0.0.1:${port}`,
+  };
 
   it("over websocket, a far end that vanished is let go of after two heartbeats (F15)", async () => {
     const agent = agentOf();
@@ -113,34 +147,38 @@ describe("subscribe()", () => {
     expect(hall.held).toBe(0);
   });
 
-  it.each(["sse", "websocket"] as const)("over %s, an agent that falls silent is taken for gone, and called again (F15)", async (transport) => {
-    let calls = 0;
-    const accepted = JSON.stringify({
-      type: "subscription.accepted",
-      subscription_id: "sub_1",
-      aaep_version: "1.0.0",
-      producer: { agent_id: "silent" },
-      honored_capabilities: {},
-    });
-    const server = createServer((request, response) => {
-      request.resume();
-      if (request.method === "POST") return void response.writeHead(201, { "content-type": "application/json" }).end(accepted);
-      calls++;
-      response.writeHead(200, { "content-type": "text/event-stream" }).write(": connected\n\n");
-    });
-    const sockets = new WebSocketServer({ server });
-    sockets.on("connection", (socket) => {
-      calls++;
-      socket.on("message", () => socket.send(accepted));
-    });
-    cleanups.push(() => sockets.close());
-    const port = await listen(server);
-    const sub = await subscribe(ADDRESS[transport](port), { silence_ms: 60, random: () => 0 });
-    cleanups.push(() => sub.close());
-    await once(sub, "line", ({ state }: { state: string }) => state === "lost");
-    await once(sub, "line", ({ state }: { state: string }) => state === "connected");
-    expect(calls).toBe(2);
-  });
+  it.each(["sse", "websocket"] as const)(
+    "over %s, an agent that falls silent is taken for gone, and called again (F15)",
+    async (transport) => {
+      let calls = 0;
+      const accepted = JSON.stringify({
+        type: "subscription.accepted",
+        subscription_id: "sub_1",
+        aaep_version: "1.0.0",
+        producer: { agent_id: "silent" },
+        honored_capabilities: {},
+      });
+      const server = createServer((request, response) => {
+        request.resume();
+        if (request.method === "POST")
+          return void response.writeHead(201, { "content-type": "application/json" }).end(accepted);
+        calls++;
+        response.writeHead(200, { "content-type": "text/event-stream" }).write(": connected\n\n");
+      });
+      const sockets = new WebSocketServer({ server });
+      sockets.on("connection", (socket) => {
+        calls++;
+        socket.on("message", () => socket.send(accepted));
+      });
+      cleanups.push(() => sockets.close());
+      const port = await listen(server);
+      const sub = await subscribe(ADDRESS[transport](port), { silence_ms: 60, random: () => 0 });
+      cleanups.push(() => sub.close());
+      await once(sub, "line", ({ state }: { state: string }) => state === "lost");
+      await once(sub, "line", ({ state }: { state: string }) => state === "connected");
+      expect(calls).toBe(2);
+    },
+  );
 
   it("comes back with full jitter: anywhere in a window that doubles up to half a minute (F16)", () => {
     for (let attempt = 0; attempt < 40; attempt++) {
@@ -159,7 +197,10 @@ describe("subscribe()", () => {
     const { port } = served;
     const crowd = await Promise.all(
       Array.from({ length: 200 }, (_, i) =>
-        subscribe(ADDRESS[i % 2 ? "sse" : "websocket"](port), { token: bearerOf({ ...LOCAL, id: `user-${i}` }), coalesce_boundaries: ["none"] }),
+        subscribe(ADDRESS[i % 2 ? "sse" : "websocket"](port), {
+          token: bearerOf({ ...LOCAL, id: `user-${i}` }),
+          coalesce_boundaries: ["none"],
+        }),
       ),
     );
     const heard = crowd.map(() => "");
@@ -175,8 +216,18 @@ describe("subscribe()", () => {
     });
     const session = agent.start({ summary: "Reading." });
     await session.say("Before. ");
-    await Promise.all(crowd.map((sub, i) => heard[i] || once(sub, "event", ({ type }: { type: string }) => type === "aaep:agent.output.streaming")));
-    const done = Promise.all(crowd.map((sub) => once(sub, "event", ({ type }: { type: string }) => type === "aaep:agent.session.completed")));
+    await Promise.all(
+      crowd.map(
+        (sub, i) =>
+          heard[i] ||
+          once(sub, "event", ({ type }: { type: string }) => type === "aaep:agent.output.streaming"),
+      ),
+    );
+    const done = Promise.all(
+      crowd.map((sub) =>
+        once(sub, "event", ({ type }: { type: string }) => type === "aaep:agent.session.completed"),
+      ),
+    );
     await served.close();
     await session.say("Meanwhile. ");
     served = await serve(agent, { ...options, port });
@@ -196,49 +247,77 @@ describe("subscribe()", () => {
     expect(Math.max(...buckets.values())).toBeLessThan(arrivals.length / 2);
   });
 
-  it.each(["sse", "websocket"] as const)("over %s, a credential that expires is renewed, and the listener is told; without a new one it is told why it ended (F18)", async (transport) => {
-    const agent = agentOf();
-    const hall = await Hall.open(agent);
-    cleanups.push(() => hall.close());
-    const credential = (ms: number) => bearerOf({ ...LOCAL, expires_at: Date.now() + ms });
-    const renewing: ConnectOptions = { token: () => credential(calls++ ? 60_000 : 120), random: () => 0, coalesce_boundaries: ["none"] };
-    let calls = 0;
-    const sub = await subscribe(ADDRESS[transport](hall.port), transport === "sse" ? { ...renewing, token: () => credential(calls++ > 1 ? 60_000 : 120) } : renewing);
-    cleanups.push(() => sub.close());
-    const lost = await once(sub, "line", ({ state }: { state: string }) => state === "lost");
-    expect(lost).toMatchObject({ message: "The credentials have expired. Sign in again and reconnect." });
-    await once(sub, "line", ({ state }: { state: string }) => state === "connected");
-    const heard = once(sub, "event", ({ type }: { type: string }) => type === "aaep:agent.session.completed");
-    await agent.run({ summary: "Still here." }, () => {});
-    await heard;
-    let valid = true;
-    const other = await subscribe(ADDRESS[transport](hall.port), { token: () => (valid ? bearerOf({ ...LOCAL, expires_at: Date.now() + 80 }) : "expired"), random: () => 0 });
-    valid = false;
-    const closed = (await once(other, "closed")) as { code: string; message: string };
-    expect(closed.code).toMatch(/^authentication_(?:failed|required)$/);
-    expect(closed.message.length).toBeGreaterThan(10);
-  });
+  it.each(["sse", "websocket"] as const)(
+    "over %s, a credential that expires is renewed, and the listener is told; without a new one it is told why it ended (F18)",
+    async (transport) => {
+      const agent = agentOf();
+      const hall = await Hall.open(agent);
+      cleanups.push(() => hall.close());
+      const credential = (ms: number) => bearerOf({ ...LOCAL, expires_at: Date.now() + ms });
+      const renewing: ConnectOptions = {
+        token: () => credential(calls++ ? 60_000 : 120),
+        random: () => 0,
+        coalesce_boundaries: ["none"],
+      };
+      let calls = 0;
+      const sub = await subscribe(
+        ADDRESS[transport](hall.port),
+        transport === "sse" ? { ...renewing, token: () => credential(calls++ > 1 ? 60_000 : 120) } : renewing,
+      );
+      cleanups.push(() => sub.close());
+      const lost = await once(sub, "line", ({ state }: { state: string }) => state === "lost");
+      expect(lost).toMatchObject({ message: "The credentials have expired. Sign in again and reconnect." });
+      await once(sub, "line", ({ state }: { state: string }) => state === "connected");
+      const heard = once(
+        sub,
+        "event",
+        ({ type }: { type: string }) => type === "aaep:agent.session.completed",
+      );
+      await agent.run({ summary: "Still here." }, () => {});
+      await heard;
+      let valid = true;
+      const other = await subscribe(ADDRESS[transport](hall.port), {
+        token: () => (valid ? bearerOf({ ...LOCAL, expires_at: Date.now() + 80 }) : "expired"),
+        random: () => 0,
+      });
+      valid = false;
+      const closed = (await once(other, "closed")) as { code: string; message: string };
+      expect(closed.code).toMatch(/^authentication_(?:failed|required)$/);
+      expect(closed.message.length).toBeGreaterThan(10);
+    },
+  );
 
-  it.each(["sse", "websocket"] as const)("over %s, an answer given while the line is down is sent when it is back, and not twice", async (transport) => {
-    const agent = agentOf();
-    const hall = await Hall.open(agent);
-    cleanups.push(() => hall.close());
-    const sub = await subscribe(ADDRESS[transport](hall.port), { token: bearerOf(LOCAL), random: () => 0 });
-    cleanups.push(() => sub.close());
-    const ran: unknown[] = [];
-    const done = agent.run({ summary: "Saving." }, (session) =>
-      session.tool(
-        { tool: "transfer", summary: "Transferring.", risk: "high", irreversible: true, params: { amount: 5 }, action: "Transfer 5.", consequence: "It moves." },
-        (params) => void ran.push(params),
-      ),
-    );
-    const ask = (await once(sub, "confirmation")) as { accept(): Promise<boolean | undefined> };
-    const lost = once(sub, "line", ({ state }: { state: string }) => state === "lost");
-    hall.cutAll();
-    await lost;
-    const taken = await ask.accept();
-    await done;
-    expect(taken).toBe(transport === "sse" ? true : undefined);
-    expect(ran).toEqual([{ amount: 5 }]);
-  });
+  it.each(["sse", "websocket"] as const)(
+    "over %s, an answer given while the line is down is sent when it is back, and not twice",
+    async (transport) => {
+      const agent = agentOf();
+      const hall = await Hall.open(agent);
+      cleanups.push(() => hall.close());
+      const sub = await subscribe(ADDRESS[transport](hall.port), { token: bearerOf(LOCAL), random: () => 0 });
+      cleanups.push(() => sub.close());
+      const ran: unknown[] = [];
+      const done = agent.run({ summary: "Saving." }, (session) =>
+        session.tool(
+          {
+            tool: "transfer",
+            summary: "Transferring.",
+            risk: "high",
+            irreversible: true,
+            params: { amount: 5 },
+            action: "Transfer 5.",
+            consequence: "It moves.",
+          },
+          (params) => void ran.push(params),
+        ),
+      );
+      const ask = (await once(sub, "confirmation")) as { accept(): Promise<boolean | undefined> };
+      const lost = once(sub, "line", ({ state }: { state: string }) => state === "lost");
+      hall.cutAll();
+      await lost;
+      const taken = await ask.accept();
+      await done;
+      expect(taken).toBe(transport === "sse" ? true : undefined);
+      expect(ran).toEqual([{ amount: 5 }]);
+    },
+  );
 });

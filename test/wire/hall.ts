@@ -2,7 +2,7 @@
  * A real server on loopback for one agent, and both ends of every connection to it: with them in hand a test can wait
  * until everything that was sent has arrived, instead of sleeping and hoping.
  */
-import { createServer, request, type IncomingMessage } from "node:http";
+import { createServer, type IncomingMessage, request } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import type { Handled, Incoming } from "../../src/hub/hub.ts";
 import { createSite, type ServeOptions, type Site } from "../../src/node/index.ts";
@@ -10,11 +10,14 @@ import type { Producer } from "../../src/producer/producer.ts";
 import type { Principal } from "../../src/protocol/principal.ts";
 
 /** In these tests a credential is the principal itself, written down. */
-export const bearerOf = (principal: Principal): string => Buffer.from(JSON.stringify(principal)).toString("base64url");
+export const bearerOf = (principal: Principal): string =>
+  Buffer.from(JSON.stringify(principal)).toString("base64url");
 
 export const byBearer: NonNullable<ServeOptions["auth"]> = ({ bearer }) => {
   try {
-    return bearer === undefined ? undefined : (JSON.parse(Buffer.from(bearer, "base64url").toString()) as Principal);
+    return bearer === undefined
+      ? undefined
+      : (JSON.parse(Buffer.from(bearer, "base64url").toString()) as Principal);
   } catch {
     return undefined;
   }
@@ -135,7 +138,12 @@ export class Hall {
     for (let calm = 0; calm < 2; calm = this.quiet ? calm + 1 : 0) await turn();
   }
 
-  post(path: string, message: unknown, principal: Principal = LOCAL, headers: Record<string, string> = {}): Promise<Posted> {
+  post(
+    path: string,
+    message: unknown,
+    principal: Principal = LOCAL,
+    headers: Record<string, string> = {},
+  ): Promise<Posted> {
     const body = typeof message === "string" ? message : JSON.stringify(message);
     return new Promise((resolve, reject) => {
       const call = request(
@@ -144,12 +152,24 @@ export class Hall {
           host: `127.0.0.1:${this.port}`,
           path: `/aaep/v1${path}`,
           method: "POST",
-          headers: { host: `127.0.0.1:${this.port}`, connection: "close", "content-type": "application/json", authorization: `Bearer ${bearerOf(principal)}`, ...headers },
+          headers: {
+            host: `127.0.0.1:${this.port}`,
+            connection: "close",
+            "content-type": "application/json",
+            authorization: `Bearer ${bearerOf(principal)}`,
+            ...headers,
+          },
         },
         (response) => {
           const parts: Buffer[] = [];
           response.on("data", (part: Buffer) => parts.push(part));
-          response.on("end", () => resolve({ status: response.statusCode!, headers: response.headers, body: Buffer.concat(parts).toString() }));
+          response.on("end", () =>
+            resolve({
+              status: response.statusCode!,
+              headers: response.headers,
+              body: Buffer.concat(parts).toString(),
+            }),
+          );
         },
       );
       call.on("error", reject).end(body);
@@ -157,14 +177,24 @@ export class Hall {
   }
 
   /** Opens a stream and resolves with its headers; the socket is what to destroy, pause or watch. */
-  stream(subscription_id: string, principal: Principal = LOCAL, headers: Record<string, string> = {}): Promise<{ response: IncomingMessage; socket: Socket }> {
+  stream(
+    subscription_id: string,
+    principal: Principal = LOCAL,
+    headers: Record<string, string> = {},
+  ): Promise<{ response: IncomingMessage; socket: Socket }> {
     const socket = this.dial();
     return new Promise((resolve, reject) => {
       const call = request(
         {
           createConnection: () => socket,
           path: `/aaep/v1/events?subscription_id=${subscription_id}`,
-          headers: { host: `127.0.0.1:${this.port}`, accept: "text/event-stream", "cache-control": "no-cache", authorization: `Bearer ${bearerOf(principal)}`, ...headers },
+          headers: {
+            host: `127.0.0.1:${this.port}`,
+            accept: "text/event-stream",
+            "cache-control": "no-cache",
+            authorization: `Bearer ${bearerOf(principal)}`,
+            ...headers,
+          },
         },
         (response) => resolve({ response, socket }),
       );

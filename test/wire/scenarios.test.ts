@@ -5,13 +5,27 @@ import { memoryDriver } from "../support/driver.ts";
 import { closeHalls, sseDriver, webSocketDriver } from "./drivers.ts";
 
 /** Properties talk to the hub itself; over a wire they would show nothing new. */
-const FILES = readdirSync(new URL("../scenarios", import.meta.url)).filter((file) => file.endsWith(".test.ts") && !file.startsWith("properties"));
+const FILES = readdirSync(new URL("../scenarios", import.meta.url)).filter(
+  (file) => file.endsWith(".test.ts") && !file.startsWith("properties"),
+);
 
 /** Stories that hold in memory only, each with its reason. */
 const TIED_TO_MEMORY: [transport: RegExp, title: string, why: string][] = [
-  [/sse/, "the default applies at once if nobody else could answer", "an SSE listener keeps its place for a while (CON-04)"],
-  [/./, "waits for somebody to come, if it was told to", "a close needs a moment on the wire, in which the question is asked"],
-  [/./, "stops everything at once for the one who leaves", "looks at the far end in the very turn the near one spoke"],
+  [
+    /sse/,
+    "the default applies at once if nobody else could answer",
+    "an SSE listener keeps its place for a while (CON-04)",
+  ],
+  [
+    /./,
+    "waits for somebody to come, if it was told to",
+    "a close needs a moment on the wire, in which the question is asked",
+  ],
+  [
+    /./,
+    "stops everything at once for the one who leaves",
+    "looks at the far end in the very turn the near one spoke",
+  ],
 ];
 
 const memory = { ...memoryDriver };
@@ -20,7 +34,9 @@ for (const driver of [sseDriver, webSocketDriver]) {
   describe(`over ${driver.name}`, async () => {
     beforeAll(() => void Object.assign(memoryDriver, driver));
     beforeEach(({ task, skip }) => {
-      const tied = TIED_TO_MEMORY.find(([transport, title]) => transport.test(driver.name) && task.name.startsWith(title));
+      const tied = TIED_TO_MEMORY.find(
+        ([transport, title]) => transport.test(driver.name) && task.name.startsWith(title),
+      );
       if (tied) skip(tied[2]);
     });
     afterEach(closeHalls);

@@ -2,7 +2,7 @@
 import type { Utterance } from "./utterance.ts";
 
 /** `quiet` was not said by itself, `skipped` gave way to a digest or to newer progress. */
-export type Fate = "waiting" | "said" | "quiet" | "skipped";
+type Fate = "waiting" | "said" | "quiet" | "skipped";
 
 export interface HistoryEntry {
   readonly utterance: Utterance;

@@ -7,7 +7,7 @@ import { Phrases } from "./phrase.ts";
 import { Queue } from "./queue.ts";
 import { countWords, type Draft, type Run, textOf, type Utterance, type UtteranceKind } from "./utterance.ts";
 
-export interface MouthOptions {
+interface MouthOptions {
   readonly can: (language: string) => boolean;
   readonly medium: "voice" | "braille";
   readonly languages: readonly string[];
@@ -76,6 +76,22 @@ export class Mouth {
     const skipped = this.queue.remove(fits);
     for (const { id } of skipped) this.history.mark(id, "skipped");
     return skipped;
+  }
+
+  /** What waited, in a few sentences: how much, how things ended, the last words. All of it is in the history. */
+  catchUp(now: number): void {
+    const waiting = this.queue.waiting.filter(({ urgency }) => urgency !== "critical");
+    if (waiting.length === 0)
+      return void this.say("digest", "normal", [this.#phrases.say("nothing_meanwhile")], now);
+    if (waiting.length <= 3) return;
+    const last = waiting.at(-1)!;
+    const kept = waiting.filter(
+      (one) => one === last || one.kind === "completed" || one.kind === "cancelled",
+    );
+    this.queue.remove((one) => kept.includes(one));
+    this.skip((one) => one.urgency !== "critical");
+    this.say("digest", "normal", [this.#phrases.say("while_paused", { count: waiting.length })], now);
+    for (const one of kept) this.queue.add(one);
   }
 
   /** Once, before anything else: that these words are not in the person's own language, and why. */

@@ -35,10 +35,6 @@ export class OutputBuffer {
   get ended(): boolean {
     return this.#complete;
   }
-  /** Whether it holds back anything. */
-  get holding(): boolean {
-    return this.#spans.length > 0 || this.#parked.length > 0;
-  }
 
   add(event: OutputStreaming, boundary: SpokenBoundary): Ready | undefined {
     this.content_type ??= event.content_type;

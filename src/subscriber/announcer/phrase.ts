@@ -4,8 +4,8 @@ import type { Catalog, MessageKey } from "../catalogs/catalog.ts";
 import { catalogFor } from "../catalogs/index.ts";
 import { type Run, run } from "./utterance.ts";
 
-export type Slot = string | number | Run | readonly Run[];
-export type Slots = Readonly<Record<string, Slot>>;
+type Slot = string | number | Run | readonly Run[];
+type Slots = Readonly<Record<string, Slot>>;
 
 const primary = (tag: string): string => tag.toLowerCase().split("-")[0]!;
 const ENDED = /[.!?…。！？؟۔:：]["'”’»）)」』]*\s*$/u;

@@ -14,7 +14,7 @@ export type Action =
 /** Non-critical utterances waiting; beyond this the oldest are folded into one that says how many there were. */
 const MOST_WAITING = 200;
 
-export interface QueueOptions {
+interface QueueOptions {
   readonly pace_wpm: number | undefined;
   /** One utterance in place of many; those stay in the history. */
   fold(skipped: readonly Utterance[]): Utterance;

@@ -56,7 +56,13 @@ export class Reader {
     this.#hidden ||= hidden;
     this.#mixed ||= mixed;
     const line = oneLine(clean);
-    return line === "" ? undefined : this.phrases.content(line, language);
+    if (line === "") return undefined;
+    const run = this.phrases.content(line, language);
+    // What the event says of its own text's direction holds for that text, not for its translations (CON-34).
+    const { primary_language, text_direction } = this.#event.localization_hints ?? {};
+    return text_direction !== undefined && language === primary_language
+      ? { ...run, direction: text_direction }
+      : run;
   }
 
   label(text: string): Run {

@@ -2,11 +2,11 @@
 
 const END = /[.!?…]+["'”’»)\]*_`]*(?=\s)|[。！？]+[」』）"'”]*|[؟۔।॥]+["'”’»)\]*_]*/gu;
 const ABBREVIATION =
-  /(?:^|[\s("'«“])(?:\p{L}|\p{Lu}\p{Ll}{0,2}|e\.g|i\.e|etc|vs|approx|Prof|Inc|Ltd|Corp|Sra|Srta|Dra|Mme|Mlle|pág|núm|art|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept|Oct|Nov|Dec)$/u;
+  /(?:^|[\s("'«“])(?:\p{L}|Mr|Mrs|Ms|Dr|Sr|Jr|St|Mt|Fig|Vol|Nr|Ud|Uds|e\.g|i\.e|etc|vs|approx|Prof|Inc|Ltd|Corp|Sra|Srta|Dra|Mme|Mlle|pág|núm|art|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept|Oct|Nov|Dec)$/u;
 const LIST_NUMBER = /(?:^|\n)\s*\d{1,3}$/u;
 
 /** Where sentences end, as indexes into the text; only ends after which it is known what follows. */
-export function sentenceEnds(text: string): number[] {
+function sentenceEnds(text: string): number[] {
   const ends: number[] = [];
   for (const match of text.matchAll(END)) {
     const end = match.index + match[0].length;

@@ -8,6 +8,7 @@ import type { Run } from "./utterance.ts";
 export interface Session {
   readonly id: string;
   readonly key: string;
+  readonly source: string;
   readonly producer: string;
   readonly agent_id: string;
   readonly name: string;
@@ -43,6 +44,7 @@ export class Sessions {
     const session: Session = {
       id: event.session_id,
       key,
+      source,
       producer,
       agent_id: event.producer.agent_id,
       name: nameOf(event.producer),

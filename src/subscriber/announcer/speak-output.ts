@@ -7,7 +7,7 @@ import { merge, type Phrases } from "./phrase.ts";
 import { splitSentences } from "./sentences.ts";
 import type { Run } from "./utterance.ts";
 
-export interface SpokenOutput {
+interface SpokenOutput {
   readonly sentences: readonly (readonly Run[])[];
   readonly details: readonly string[];
   readonly hidden: boolean;

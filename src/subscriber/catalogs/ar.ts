@@ -2,7 +2,7 @@ import type { Catalog } from "./catalog.ts";
 
 export const ar: Catalog = {
   language: "ar",
-  reviewed: true,
+  status: "full",
   messages: {
     named: "{agent}: {words}",
     task: "{agent}، المهمة {number}",

@@ -7,8 +7,8 @@ export type Message = string | Readonly<Partial<Record<Intl.LDMLPluralRule, stri
 export interface Catalog {
   /** BCP 47. */
   readonly language: string;
-  /** False until a native speaker has read it aloud and agreed. */
-  readonly reviewed: boolean;
+  /** Awaiting review: not to be relied on for consent until a native speaker has read it aloud and agreed. */
+  readonly status: "full" | "awaiting review";
   /** Times, where the platform has only abbreviations nobody would say. */
   readonly units?: Readonly<Record<"second" | "minute" | "hour", string>>;
   readonly messages: Readonly<Record<MessageKey, Message>>;

@@ -2,7 +2,7 @@ import type { Catalog } from "./catalog.ts";
 
 export const en: Catalog = {
   language: "en",
-  reviewed: true,
+  status: "full",
   messages: {
     named: "{agent}: {words}",
     task: "{agent}, task {number}",

@@ -2,7 +2,7 @@ import type { Catalog } from "./catalog.ts";
 
 export const es: Catalog = {
   language: "es",
-  reviewed: true,
+  status: "full",
   messages: {
     named: "{agent}: {words}",
     task: "{agent}, tarea {number}",

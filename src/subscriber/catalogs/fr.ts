@@ -2,7 +2,7 @@ import type { Catalog } from "./catalog.ts";
 
 export const fr: Catalog = {
   language: "fr",
-  reviewed: true,
+  status: "full",
   messages: {
     named: "{agent} : {words}",
     task: "{agent}, tâche {number}",

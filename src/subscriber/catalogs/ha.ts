@@ -3,7 +3,7 @@ import type { Catalog } from "./catalog.ts";
 
 export const ha: Catalog = {
   language: "ha",
-  reviewed: false,
+  status: "awaiting review",
   messages: {
     named: "{agent}: {words}",
     task: "{agent}, aiki na {number}",

@@ -3,7 +3,7 @@ import type { Catalog } from "./catalog.ts";
 
 export const ig: Catalog = {
   language: "ig",
-  reviewed: false,
+  status: "awaiting review",
   messages: {
     named: "{agent}: {words}",
     task: "{agent}, ọrụ {number}",

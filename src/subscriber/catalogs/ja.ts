@@ -2,7 +2,7 @@ import type { Catalog } from "./catalog.ts";
 
 export const ja: Catalog = {
   language: "ja",
-  reviewed: true,
+  status: "full",
   messages: {
     named: "{agent}、{words}",
     task: "{agent}、作業{number}",

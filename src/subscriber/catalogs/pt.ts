@@ -2,7 +2,7 @@ import type { Catalog } from "./catalog.ts";
 
 export const pt: Catalog = {
   language: "pt",
-  reviewed: true,
+  status: "full",
   messages: {
     named: "{agent}: {words}",
     task: "{agent}, tarefa {number}",

@@ -3,7 +3,7 @@ import type { Catalog } from "./catalog.ts";
 
 export const sw: Catalog = {
   language: "sw",
-  reviewed: false,
+  status: "awaiting review",
   messages: {
     named: "{agent}: {words}",
     task: "{agent}, kazi ya {number}",

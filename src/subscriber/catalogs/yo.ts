@@ -3,7 +3,7 @@ import type { Catalog } from "./catalog.ts";
 
 export const yo: Catalog = {
   language: "yo",
-  reviewed: false,
+  status: "awaiting review",
   units: { second: "ìṣẹ́jú àáyá {count}", minute: "ìṣẹ́jú {count}", hour: "wákàtí {count}" },
   messages: {
     named: "{agent}: {words}",

@@ -29,7 +29,7 @@ export interface GrpcClientTls {
   readonly cert?: string | Uint8Array;
 }
 
-export interface GrpcClientOptions {
+interface GrpcClientOptions {
   /** grpc://127.0.0.1:4601 on this machine, grpcs://agent.example.com:4601 elsewhere. */
   readonly url: string;
   readonly token?: Token;

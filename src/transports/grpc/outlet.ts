@@ -7,7 +7,7 @@ export interface MessageStream {
   once(name: "drain", listener: () => void): unknown;
 }
 
-export interface OutletOptions {
+interface OutletOptions {
   /** Most bytes waiting in one stream. */
   readonly cap: number;
   readonly blocked_ms: number;
@@ -23,6 +23,11 @@ export interface Outlet {
 
 export function createOutlet(stream: MessageStream, { cap, blocked_ms, slow }: OutletOptions): Outlet {
   let waiting = 0;
+  /** Messages leave in order, so one callback serves all of them; with one each, Node takes a turn for every message. */
+  const sizes: number[] = [];
+  const left = () => {
+    waiting -= sizes.shift() ?? 0;
+  };
   let over = false;
   let blocked: { promise: Promise<void>; release: () => void } | undefined;
 
@@ -57,10 +62,8 @@ export function createOutlet(stream: MessageStream, { cap, blocked_ms, slow }: O
       const size = message.byteLength;
       waiting += size;
       if (waiting > cap) return void tooSlow();
-      const free = stream.write(message, () => {
-        waiting -= size;
-      });
-      return free ? undefined : block();
+      sizes.push(size);
+      return stream.write(message, left) ? undefined : block();
     },
     release() {
       over = true;

@@ -19,10 +19,10 @@ export const STATUS = {
 } as const;
 
 /** A reason of the table, and whether to come back; a rejection has its own code too. */
-export const CLOSE_TRAILER = "aaep-close-reason";
-export const RECONNECT_TRAILER = "aaep-reconnect";
-export const REJECTION_TRAILER = "aaep-rejection-reason";
-export const RETRY_TRAILER = "aaep-retry-after-seconds";
+const CLOSE_TRAILER = "aaep-close-reason";
+const RECONNECT_TRAILER = "aaep-reconnect";
+const REJECTION_TRAILER = "aaep-rejection-reason";
+const RETRY_TRAILER = "aaep-retry-after-seconds";
 
 export interface Ending {
   readonly code: number;

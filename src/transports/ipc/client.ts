@@ -8,7 +8,7 @@ import { parse } from "../../protocol/parse.ts";
 import type { OtherMessage, SubscriptionAccepted, SubscriptionRejected } from "../../protocol/types.ts";
 import { type LineEvents, lineError, type ResumePoint, withResume } from "../line.ts";
 
-export interface IpcClientOptions {
+interface IpcClientOptions {
   /** The socket's path, or a pipe's name (\\.\pipe\aaep\planner). */
   readonly path: string;
   /** Length prefix by default, as B.4.4 prefers it. The server answers in kind. */

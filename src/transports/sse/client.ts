@@ -2,7 +2,17 @@
 import { createParser } from "eventsource-parser";
 import { parse } from "../../protocol/parse.ts";
 import type { OtherMessage, SubscriptionAccepted, SubscriptionRejected } from "../../protocol/types.ts";
-import { type Alarm, createAlarm, lineError, type LineEvents, type ResumePoint, SILENCE_MS, type Token, tokenOf, withResume } from "../line.ts";
+import {
+  type Alarm,
+  createAlarm,
+  type LineEvents,
+  lineError,
+  type ResumePoint,
+  SILENCE_MS,
+  type Token,
+  tokenOf,
+  withResume,
+} from "../line.ts";
 
 export interface SseClientOptions {
   /** The agent's address, e.g. http://127.0.0.1:4600. */
@@ -49,7 +59,10 @@ export function createSseClient(options: SseClientOptions) {
     return url.origin === new URL(own).origin ? url.href : own;
   }
 
-  async function handshake(request: object, resume: ResumePoint | undefined): Promise<{ answer: Answer; stream: string }> {
+  async function handshake(
+    request: object,
+    resume: ResumePoint | undefined,
+  ): Promise<{ answer: Answer; stream: string }> {
     const response = await post("/subscriptions", withResume(request, resume));
     const answer = await answerOf(response);
     return { answer, stream: answer.type === "subscription.accepted" ? streamOf(response, answer) : "" };
@@ -62,8 +75,15 @@ export function createSseClient(options: SseClientOptions) {
       const alarm = createAlarm(silence_ms, () => abort.abort());
       const listen = async (address: string) => {
         const last = resume?.last_event_id;
-        const headers = { ...(await authorization()), accept: "text/event-stream", "cache-control": "no-cache" };
-        return call(address, { headers: last === undefined ? headers : { ...headers, "last-event-id": last }, signal: abort.signal });
+        const headers = {
+          ...(await authorization()),
+          accept: "text/event-stream",
+          "cache-control": "no-cache",
+        };
+        return call(address, {
+          headers: last === undefined ? headers : { ...headers, "last-event-id": last },
+          signal: abort.signal,
+        });
       };
       let stream: Response | undefined;
       try {
@@ -82,12 +102,19 @@ export function createSseClient(options: SseClientOptions) {
           }
           known = shaken as { answer: SubscriptionAccepted; stream: string };
           stream = await listen(known.stream);
-          if (stream.status !== 200) throw lineError("stream_refused", `The stream was refused with status ${stream.status}.`, stream.status >= 500);
+          if (stream.status !== 200)
+            throw lineError(
+              "stream_refused",
+              `The stream was refused with status ${stream.status}.`,
+              stream.status >= 500,
+            );
         }
       } catch (error) {
         alarm.stop();
         abort.abort();
-        throw error instanceof Error && "reconnect" in error ? error : lineError("unreachable", "The agent cannot be reached.", true, error);
+        throw error instanceof Error && "reconnect" in error
+          ? error
+          : lineError("unreachable", "The agent cannot be reached.", true, error);
       }
       void pump(stream, events, abort, alarm);
       return {
@@ -110,13 +137,25 @@ export function createSseClient(options: SseClientOptions) {
 
 async function answerOf(response: Response): Promise<Answer> {
   const parsed = parse(await response.text(), { mode: "tolerant" });
-  if (parsed.ok && (parsed.message.type === "subscription.accepted" || parsed.message.type === "subscription.rejected")) {
+  if (
+    parsed.ok &&
+    (parsed.message.type === "subscription.accepted" || parsed.message.type === "subscription.rejected")
+  ) {
     return parsed.message as Answer;
   }
-  throw lineError("unexpected_answer", `The agent answered ${response.status} without saying whether it accepts.`, response.status >= 500 || response.status === 429);
+  throw lineError(
+    "unexpected_answer",
+    `The agent answered ${response.status} without saying whether it accepts.`,
+    response.status >= 500 || response.status === 429,
+  );
 }
 
-async function pump(response: Response, events: LineEvents, abort: AbortController, alarm: Alarm): Promise<void> {
+async function pump(
+  response: Response,
+  events: LineEvents,
+  abort: AbortController,
+  alarm: Alarm,
+): Promise<void> {
   let reason = { code: "connection_lost", reconnect: true, message: "The connection was lost." };
   const parser = createParser({
     maxBufferSize: MOST_BUFFERED,
@@ -125,14 +164,26 @@ async function pump(response: Response, events: LineEvents, abort: AbortControll
       else if (event === "aaep.message") {
         const parsed = parse(data, { mode: "tolerant" });
         if (parsed.ok && parsed.message.type === "earshot:closing") {
-          const { reason_code, reason_message, reconnect } = parsed.message as { reason_code: string; reason_message?: string; reconnect: boolean };
-          reason = { code: reason_code, reconnect, message: reason_message ?? "The agent closed the connection." };
+          const { reason_code, reason_message, reconnect } = parsed.message as {
+            reason_code: string;
+            reason_message?: string;
+            reconnect: boolean;
+          };
+          reason = {
+            code: reason_code,
+            reconnect,
+            message: reason_message ?? "The agent closed the connection.",
+          };
         } else events.message(data, false);
       }
     },
     onError: ({ type }) => {
       if (type !== "max-buffer-size-exceeded") return;
-      reason = { code: "too_large", reconnect: false, message: "The agent sent a message larger than allowed." };
+      reason = {
+        code: "too_large",
+        reconnect: false,
+        message: "The agent sent a message larger than allowed.",
+      };
       abort.abort();
     },
   });

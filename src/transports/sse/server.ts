@@ -4,7 +4,14 @@
  */
 import { encodeSseEvent, encodeSseMessage, SSE_HEARTBEAT } from "../../framing/sse.ts";
 import { closeReason } from "../../protocol/close-reasons.ts";
-import { type Door, framed, type Incoming, type Line, type Outgoing, type Peer } from "../../protocol/door.ts";
+import {
+  type Door,
+  framed,
+  type Incoming,
+  type Line,
+  type Outgoing,
+  type Peer,
+} from "../../protocol/door.ts";
 import type { Issue } from "../../protocol/issue.ts";
 import { parse } from "../../protocol/parse.ts";
 import type { Principal } from "../../protocol/principal.ts";
@@ -92,7 +99,9 @@ export function rejection(rejected: SubscriptionRejected): HttpAnswer {
   const retry = rejected.retry_after_seconds;
   return json(STATUS[rejected.reason_code], rejected, {
     ...(retry === undefined ? {} : { "retry-after": String(retry) }),
-    ...(rejected.reason_code === "authentication_required" ? { "www-authenticate": 'Bearer realm="aaep"' } : {}),
+    ...(rejected.reason_code === "authentication_required"
+      ? { "www-authenticate": 'Bearer realm="aaep"' }
+      : {}),
   });
 }
 
@@ -100,7 +109,13 @@ export function createSseServer(door: Door, options: SseOptions) {
   return async (question: HttpQuestion): Promise<HttpAnswer | undefined> => {
     const { method, path } = question;
     const allow = (...methods: string[]): HttpAnswer | undefined =>
-      methods.includes(method) ? undefined : json(405, { error: "method_not_allowed", message: `Use ${methods.join(" or ")} here.` }, { allow: methods.join(", ") });
+      methods.includes(method)
+        ? undefined
+        : json(
+            405,
+            { error: "method_not_allowed", message: `Use ${methods.join(" or ")} here.` },
+            { allow: methods.join(", ") },
+          );
     switch (path) {
       case "/subscriptions":
         return allow("POST") ?? subscribe(question);
@@ -116,10 +131,17 @@ export function createSseServer(door: Door, options: SseOptions) {
   async function read(question: HttpQuestion): Promise<{ bytes: Uint8Array } | { answer: HttpAnswer }> {
     const type = question.header("content-type") ?? "";
     if (!/^application\/json\s*(?:;|$)/i.test(type)) {
-      return { answer: json(415, { error: "unsupported_media_type", message: "Send the message with Content-Type: application/json." }) };
+      return {
+        answer: json(415, {
+          error: "unsupported_media_type",
+          message: "Send the message with Content-Type: application/json.",
+        }),
+      };
     }
     const bytes = await question.body();
-    return bytes === "too_large" ? { answer: json(413, { error: "too_large", message: "The message is larger than allowed." }) } : { bytes };
+    return bytes === "too_large"
+      ? { answer: json(413, { error: "too_large", message: "The message is larger than allowed." }) }
+      : { bytes };
   }
 
   async function subscribe(question: HttpQuestion): Promise<HttpAnswer> {
@@ -128,7 +150,10 @@ export function createSseServer(door: Door, options: SseOptions) {
     const parsed = parse(body.bytes, { mode: "tolerant" });
     if (!parsed.ok) return bad(parsed.issues);
     if (parsed.message.type !== "subscription.request") {
-      return json(400, { error: "invalid_message", message: "Send a subscription.request here; replies go to the replies path." });
+      return json(400, {
+        error: "invalid_message",
+        message: "Send a subscription.request here; replies go to the replies path.",
+      });
     }
     const { answer, line } = door.request(parsed.message as never, question.principal, "sse");
     if (!line) return rejection(answer as SubscriptionRejected);
@@ -145,12 +170,21 @@ export function createSseServer(door: Door, options: SseOptions) {
     const isReply = type === "confirmation.reply" || type === "clarification.reply";
     if (!parsed.ok) return isReply ? REPLY_REFUSED : bad(parsed.issues);
     if (isReply && !("subscription_id" in parsed.message)) return REPLY_REFUSED;
-    if (parsed.kind !== "message" || !("subscription_id" in parsed.message) || parsed.message.type === "subscription.accepted") {
-      return json(400, { error: "invalid_message", message: "This path takes replies, renegotiations and closes." });
+    if (
+      parsed.kind !== "message" ||
+      !("subscription_id" in parsed.message) ||
+      parsed.message.type === "subscription.accepted"
+    ) {
+      return json(400, {
+        error: "invalid_message",
+        message: "This path takes replies, renegotiations and closes.",
+      });
     }
     const handled = door.handle(parsed.message as Incoming, question.principal);
     if ("answer" in handled) {
-      return handled.answer.type === "subscription.accepted" ? json(200, handled.answer) : rejection(handled.answer);
+      return handled.answer.type === "subscription.accepted"
+        ? json(200, handled.answer)
+        : rejection(handled.answer);
     }
     return handled.taken ? { status: 204, headers: { "cache-control": "no-store" } } : REPLY_REFUSED;
   }
@@ -160,7 +194,10 @@ export function createSseServer(door: Door, options: SseOptions) {
     const line = door.find(id, question.principal);
     // EventSource gives up for good on anything but 200, and rightly so here: only a new request brings a stream (F16).
     if (!line) {
-      return json(410, { error: "subscription_unknown", message: "This subscription does not exist or has ended. Send a new subscription.request." });
+      return json(410, {
+        error: "subscription_unknown",
+        message: "This subscription does not exist or has ended. Send a new subscription.request.",
+      });
     }
     const lastEventId = question.header("last-event-id") || question.query.get("last_event_id") || undefined;
     return {
@@ -174,7 +211,12 @@ export function createSseServer(door: Door, options: SseOptions) {
     };
   }
 
-  function openEvents(stream: ByteStream, line: Line, lastEventId: string | undefined, principal: Principal): OpenStream {
+  function openEvents(
+    stream: ByteStream,
+    line: Line,
+    lastEventId: string | undefined,
+    principal: Principal,
+  ): OpenStream {
     let open = true;
     const close = (code: string) => {
       if (!open) return;
@@ -189,7 +231,10 @@ export function createSseServer(door: Door, options: SseOptions) {
       line.disconnect(peer);
       close(code);
     };
-    const stopHeartbeat = options.every(options.heartbeat_ms, () => void stream.write(stream.frame(SSE_HEARTBEAT)));
+    const stopHeartbeat = options.every(
+      options.heartbeat_ms,
+      () => void stream.write(stream.frame(SSE_HEARTBEAT)),
+    );
     const stopExpiry = whenExpired(principal, () => leave("credential_expired"));
     // Something at once, so that proxies pass the headers on; and a pause of its own for everyone, because EventSource
     // has no jitter: a crowd that lost its agent would come back as one (F16).
@@ -209,7 +254,8 @@ export function createSseServer(door: Door, options: SseOptions) {
 }
 
 function createPeer(stream: ByteStream, close: (code: string) => void): Peer {
-  const encode = ({ json, event_id, cursor }: Outgoing) => stream.frame(encodeSseEvent(json, cursor ? event_id : undefined));
+  const encode = ({ json, event_id, cursor }: Outgoing) =>
+    stream.frame(encodeSseEvent(json, cursor ? event_id : undefined));
   const framing = `sse-${stream.framing}`;
   return {
     send: (event) => stream.write(framed(event, framing, encode)),
@@ -222,10 +268,13 @@ function createPeer(stream: ByteStream, close: (code: string) => void): Peer {
  * A stream begins with an empty last event id, by the letter of the standard: the summaries and questions it starts
  * with have none of their own, and would wipe out the place its listener had.
  */
-const keepId = (id: string | undefined): string => (id !== undefined && /^[!-~]{1,256}$/.test(id) ? `id: ${id}\n` : "");
+const keepId = (id: string | undefined): string =>
+  id !== undefined && /^[!-~]{1,256}$/.test(id) ? `id: ${id}\n` : "";
 
 /** SSE has no close codes: why a stream ends, and whether to come back, is its last message. */
 function encodeClosing(code: string): string {
   const { reconnect, sentence } = closeReason(code);
-  return encodeSseMessage(JSON.stringify({ type: "earshot:closing", reason_code: code, reason_message: sentence, reconnect }));
+  return encodeSseMessage(
+    JSON.stringify({ type: "earshot:closing", reason_code: code, reason_message: sentence, reconnect }),
+  );
 }

@@ -22,7 +22,7 @@ import type { OtherMessage, SubscriptionAccepted, SubscriptionRejected } from ".
 import { type LineEvents, lineError, type ResumePoint } from "../line.ts";
 
 /** Both ends of a conversation with a producer. */
-export interface Pipes {
+interface Pipes {
   readonly input: Readable;
   readonly output: Writable;
   /** Ends it; the producer gets a moment to end by itself. */
@@ -31,7 +31,7 @@ export interface Pipes {
   failed?(listener: (error: Error) => void): void;
 }
 
-export interface StdioClientOptions {
+interface StdioClientOptions {
   /** The agent's program and its arguments. Its stderr goes to ours: it is for people (RPC-04). */
   readonly command?: readonly [string, ...string[]];
   /** Or pipes that are there already, such as our own stdin and stdout where the producer started us. */

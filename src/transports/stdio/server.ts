@@ -22,13 +22,13 @@ import { type Parsed, parseValue } from "../../protocol/parse.ts";
 import type { Principal } from "../../protocol/principal.ts";
 import { type Answer, openLine } from "../open-line.ts";
 
-export interface ServerPipe {
+interface ServerPipe {
   write(bytes: Uint8Array): Promise<void> | undefined;
   /** Sends what is waiting, and ends. */
   end(): void;
 }
 
-export interface StdioSession {
+interface StdioSession {
   bytes(chunk: Uint8Array): void;
   closed(): void;
   leave(code: CloseCode): void;

@@ -3,7 +3,14 @@
  * that already passed authentication; frames are built once per event and written straight to the connection.
  */
 import { type CloseCode, closeReason } from "../../protocol/close-reasons.ts";
-import { type Door, framed, type Incoming, type Line, type Outgoing, type Peer } from "../../protocol/door.ts";
+import {
+  type Door,
+  framed,
+  type Incoming,
+  type Line,
+  type Outgoing,
+  type Peer,
+} from "../../protocol/door.ts";
 import { parse } from "../../protocol/parse.ts";
 import type { Principal } from "../../protocol/principal.ts";
 import type { SubscriptionRequest } from "../../protocol/types.ts";
@@ -58,7 +65,8 @@ export function openWebSocket(socket: ServerSocket, door: Door, principal: Princ
       return tell({
         type: "subscription.rejected",
         reason_code: "capabilities_incompatible",
-        reason_message: "There is one subscription per connection. Renegotiate this one, or open another connection.",
+        reason_message:
+          "There is one subscription per connection. Renegotiate this one, or open another connection.",
       });
     }
     const answered = door.request(request, principal, "websocket");

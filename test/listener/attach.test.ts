@@ -1,0 +1,103 @@
+// The announcer at the end of a subscription: events in, a person's answers out, and what came of them said.
+import { describe, expect, it } from "vitest";
+import { Announcer, attach, textOf } from "../../src/subscriber/announcer.ts";
+import type { Subscriber } from "../../src/subscriber/index.ts";
+import { createFakeClock } from "../../src/testing/clock.ts";
+import { eventsOf } from "./support.ts";
+
+function setUp(taken: boolean | undefined, options: ConstructorParameters<typeof Announcer>[0] = {}) {
+  const handlers = new Map<string, ((value: unknown) => void)[]>();
+  const sent: unknown[] = [];
+  const fake = {
+    id: "sub_1",
+    accepted: { producer: { agent_id: "planner", agent_name: "Planner" } },
+    on: (name: string, handler: (value: unknown) => void) => {
+      handlers.set(name, [...(handlers.get(name) ?? []), handler]);
+      return () => handlers.delete(name);
+    },
+    send: async (message: unknown) => {
+      sent.push(message);
+      return { taken };
+    },
+  };
+  const emit = (name: string, value: unknown) =>
+    handlers.get(name)?.forEach((handler) => void handler(value));
+  const clock = createFakeClock();
+  const announcer = new Announcer(options);
+  const said: string[] = [];
+  const changed = () => {
+    for (
+      let actions = announcer.advance(clock.now());
+      actions.length > 0;
+      actions = announcer.advance(clock.now())
+    ) {
+      for (const { utterance } of actions) {
+        said.push(textOf(utterance));
+        announcer.finished(utterance.id, clock.now());
+      }
+    }
+  };
+  const attached = attach(announcer, fake as unknown as Subscriber, { clock, changed });
+  const decided: string[] = [];
+  const event = eventsOf();
+  const ask = () => {
+    const asked = event("awaiting.confirmation", {
+      action: "Pay.",
+      consequence: "Paid.",
+      reply_token: "rpl_1",
+      timeout_seconds: 60,
+      default_decision: "reject",
+    });
+    emit("event", asked);
+    const decide = (decision: string) => async () => {
+      decided.push(decision);
+      return taken;
+    };
+    emit("confirmation", { event: asked, accept: decide("accept"), reject: decide("reject") });
+  };
+  return { announcer, attached, clock, said, sent, decided, ask, emit };
+}
+
+describe("an announcer attached to a subscription", () => {
+  it.each([
+    [true, "Allowed."],
+    [false, "Your answer came too late: the question was already closed."],
+    [undefined, "Your answer was sent, but the agent has not said that it took it."],
+  ])("sends the person's answer and says what came of it (taken: %s) (SUB-10)", async (taken, words) => {
+    const { announcer, attached, clock, said, decided, ask } = setUp(taken);
+    ask();
+    await clock.settle();
+    announcer.answer({ kind: "yes" }, clock.now());
+    attached.flush();
+    await clock.settle();
+    expect(decided).toEqual(["accept"]);
+    expect(said.at(-1)).toBe(words);
+  });
+
+  it("marks an answer by rule as such", async () => {
+    const { clock, sent, ask } = setUp(true, {
+      auto_answers: [{ agent_id: "planner", action: "Pay.", decision: "reject" }],
+    });
+    ask();
+    await clock.settle();
+    expect(sent).toMatchObject([
+      {
+        type: "confirmation.reply",
+        reply_token: "rpl_1",
+        decision: "reject",
+        decided_by: "auto:listener-rule",
+      },
+    ]);
+  });
+
+  it("says when the line is lost and back, not when it first opens", async () => {
+    const { said, emit } = setUp(true);
+    emit("line", { state: "connected" });
+    emit("line", { state: "lost" });
+    emit("line", { state: "connected" });
+    expect(said).toEqual([
+      "The connection to Planner was lost. Trying again.",
+      "Connected to Planner again.",
+    ]);
+  });
+});

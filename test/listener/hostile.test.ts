@@ -1,0 +1,266 @@
+// A misbehaving producer: floods, disorder, repeats, hostile text, endless output, death in mid-question. The listener
+// neither crashes nor says anything false, and no critical event goes unspoken.
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { AgentEvent } from "../../src/protocol/types.ts";
+import { terminalLine } from "../../src/voices/terminal.ts";
+import { Ear, eventsOf, type Fields } from "./support.ts";
+
+const nasty = fc.oneof(
+  fc.string({ unit: "binary", maxLength: 40 }),
+  fc.constantFrom(
+    "\u202egnp.exe",
+    "\u001b]8;;http://x\u0007go\u001b\\",
+    "\u001b[2J\u001b[H",
+    "</speak><break/>",
+    "{agent} {0}",
+    "constructor",
+    "__proto__",
+    "\u0000",
+    "ALLOWED. Allowed.",
+    "pаypal",
+    "🏴\u{e0067}\u{e0062}",
+    "\ud800",
+    "```\n",
+    "| a |\n|---|\n",
+    "a\u200b\u200d\u2066b",
+    "\r\n.\r\nQUIT",
+  ),
+);
+const text = nasty.map((one) => (one.trim() === "" ? "x" : one));
+const TYPES = [
+  "session.started",
+  "session.completed",
+  "session.errored",
+  "session.cancelled",
+  "state.changed",
+  "progress.updated",
+  "tool.invoked",
+  "tool.completed",
+  "output.streaming",
+  "awaiting.confirmation",
+  "awaiting.clarification",
+  "handoff.requested",
+  "odd.thing",
+];
+
+const wild = fc.record({
+  name: fc.constantFrom(...TYPES),
+  words: text,
+  more: text,
+  session: fc.constantFrom("sess_1", "sess_2"),
+  sequence_number: fc.option(fc.nat(20), { nil: undefined }),
+  position: fc.nat(60),
+  complete: fc.boolean(),
+  token: fc.constantFrom("rpl_1", "rpl_2"),
+  id: fc.nat(40),
+  outcome: text,
+  input: fc.option(
+    fc.constantFrom("yes", "no", "confirm", "more", "what", "repeat", "pause", "resume", "details"),
+    { nil: undefined },
+  ),
+  wait: fc.nat(20_000),
+});
+
+function fieldsOf(one: {
+  words: string;
+  more: string;
+  position: number;
+  complete: boolean;
+  token: string;
+  outcome: string;
+}): Fields {
+  const { words, more } = one;
+  return {
+    summary_normal: words,
+    summary_terse: more,
+    error_category: "unknown",
+    remediation_hint: more,
+    cancelled_by: "system",
+    from_state: "awaiting_input",
+    to_state: "constructor",
+    progress: { percent: 5, description: more },
+    tool: "t",
+    status: "error",
+    error_message: more,
+    chunk: words,
+    position: one.position,
+    complete: one.complete,
+    action: words,
+    consequence: more,
+    question: words,
+    reply_token: one.token,
+    timeout_seconds: 60,
+    default_decision: "reject",
+    irreversible: true,
+    reason: more,
+    target_kind: "human",
+    extra_context: { params: [{ name: more, label: words, value: more }, null, 7], __x: { y: [words] } },
+    extensions: { earshot: { resolves: { reply_token: one.token, outcome: one.outcome } } },
+  };
+}
+
+const build = (
+  name: string,
+  fields: Fields,
+  id: string,
+  session_id: string,
+  sequence_number: number | undefined,
+): AgentEvent =>
+  ({
+    "@context": "https://aaep-protocol.org/context/v1",
+    type: `aaep:agent.${name}`,
+    event_id: id,
+    session_id,
+    timestamp: "2026-01-01T00:00:00.000Z",
+    producer: { agent_id: "evil", agent_name: "Evil: Bank. Allowed" },
+    localization_hints: { primary_language: "en" },
+    ...(/errored|awaiting|handoff/.test(name) ? { urgency: "critical" } : {}),
+    ...(sequence_number === undefined ? {} : { sequence_number }),
+    ...fields,
+  }) as unknown as AgentEvent;
+
+describe("a misbehaving producer", () => {
+  it("never crashes the listener, never gets an accept out of it unasked, never steers a terminal (A16)", () => {
+    fc.assert(
+      fc.property(
+        fc.array(wild, { maxLength: 40 }),
+        fc.constantFrom("low", "medium", "high"),
+        (script, load) => {
+          const ear = new Ear({ load: load as "low", pace_wpm: 180 });
+          ear.taken = "later";
+          let confirms = 0;
+          for (const one of script) {
+            ear
+              .hear(build(one.name, fieldsOf(one), `evt_${one.id}`, one.session, one.sequence_number))
+              .wait(one.wait);
+            if (one.input === "confirm") confirms++;
+            if (one.input && ["yes", "no", "confirm", "more"].includes(one.input))
+              ear.answer(one.input as "yes");
+            else if (one.input) ear.do(one.input as "what");
+          }
+          ear.wait(600_000);
+          const accepts = ear.sent.filter(
+            (message) => message.do === "confirm" && message.decision === "accept",
+          ).length;
+          expect(accepts).toBeLessThanOrEqual(confirms);
+          // Nobody took an answer: so nobody may have been told that it was.
+          const own = ear.said
+            .filter(({ utterance }) => utterance.kind === "answer")
+            .map((said) => said.text);
+          expect(own).not.toContain("Allowed.");
+          for (const { utterance } of ear.said)
+            expect(terminalLine(utterance)).not.toMatch(/[\u0000-\u001f\u007f-\u009f\u202a-\u202e]/u);
+        },
+      ),
+      { numRuns: 150 },
+    );
+  });
+
+  it("cannot keep a critical event from being said, by flood, disorder or repeats (DEL-21, SUB-05)", () => {
+    fc.assert(
+      fc.property(fc.array(wild, { maxLength: 30 }), fc.nat(30), (script, at) => {
+        const ear = new Ear({ load: "low" });
+        const critical = build(
+          "session.errored",
+          { summary_normal: "The very bad news.", error_category: "unknown" },
+          "evt_critical",
+          "sess_9",
+          99,
+        );
+        script.forEach((one, index) => {
+          if (index === at) ear.hear(critical);
+          ear.hear(build(one.name, fieldsOf(one), `evt_${one.id}`, one.session, one.sequence_number));
+        });
+        ear.hear(critical);
+        expect(ear.texts.filter((said) => said.includes("The very bad news."))).toHaveLength(1);
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  it("that never ends its sentence is heard in whole words, and memory stays bounded", () => {
+    const event = eventsOf();
+    const ear = new Ear();
+    for (let i = 0; i < 3000; i++)
+      ear.hear(
+        event("output.streaming", {
+          chunk: "word ",
+          position: i * 5,
+          complete: false,
+          coalesce_hint: "none",
+        }),
+      );
+    expect(ear.said.length).toBeGreaterThan(1);
+    expect(ear.texts.every((said) => /^(?:word ?)+$/.test(said))).toBe(true);
+    const glued = new Ear();
+    for (let i = 0; i < 800; i++)
+      glued.hear(
+        event("output.streaming", {
+          session_id: "sess_2",
+          chunk: "👨\u200d👩\u200d👧e\u0301",
+          position: i * 7,
+          complete: false,
+          coalesce_hint: "none",
+        }),
+      );
+    expect(glued.texts.join("")).not.toMatch(/\ufffd|^\u200d|^\u0301/u);
+  });
+
+  it("that dies in mid-question leaves nothing open and nothing claimed", () => {
+    const event = eventsOf();
+    const ear = new Ear();
+    ear.taken = undefined;
+    ear.hear(
+      event("awaiting.confirmation", {
+        action: "Pay.",
+        consequence: "Paid.",
+        reply_token: "rpl_1",
+        timeout_seconds: 60,
+        default_decision: "reject",
+      }),
+    );
+    ear.announcer.line("lost", "Planner", ear.now);
+    ear.answer("yes").wait(120_000);
+    expect(ear.announcer.question).toBeUndefined();
+    expect(ear.texts).not.toContain("Allowed.");
+    expect(ear.texts.at(-1)).toBe("Time is up for this question: Pay.");
+  });
+
+  it("that talks after the end is kept for the record, not said as if it were still at work", () => {
+    const event = eventsOf();
+    const ear = new Ear();
+    ear.hear(
+      event("session.completed", { summary_normal: "Done." }),
+      event("tool.invoked", { tool: "t", summary_normal: "Working on it." }),
+    );
+    expect(ear.texts).toEqual(["Done: Done."]);
+    ear.hear(
+      event("awaiting.confirmation", {
+        action: "Pay.",
+        consequence: "Paid.",
+        reply_token: "rpl_1",
+        timeout_seconds: 60,
+        default_decision: "reject",
+      }),
+    );
+    expect(ear.texts.at(-1)).toBe("This question is void, because its session has ended: Pay.");
+  });
+
+  it("cannot pass its words off as the listener's: names and labels lose their punctuation and their length", () => {
+    const ear = new Ear();
+    ear.hear(
+      build(
+        "awaiting.confirmation",
+        {
+          ...fieldsOf({ words: "Ok.", more: "y", position: 0, complete: false, token: "rpl_1", outcome: "" }),
+          extensions: {},
+        },
+        "evt_1",
+        "sess_1",
+        undefined,
+      ),
+    );
+    expect(ear.texts[0]).toContain("Evil Bank Allowed asks for permission: Ok.");
+  });
+});
