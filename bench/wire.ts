@@ -244,12 +244,11 @@ async function clientProcess(kind: Kind, port: number, token: string | undefined
     decoder: ReturnType<typeof createLineDecoder>,
   ): Promise<void> {
     return new Promise((resolve, reject) => {
-      const client = connect(token!, () => {
-        client.write(encode(JSON.stringify(ask)));
-        resolve();
-      });
+      const client = connect(token!, () => client.write(encode(JSON.stringify(ask))));
       client.on("error", reject);
       client.on("data", (chunk) => {
+        // Answered: a Unix socket lets only so many wait at its door.
+        resolve();
         for (const bytes of decoder.feed(chunk))
           count(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString());
       });

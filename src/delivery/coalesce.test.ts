@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { createWriter } from "../../test/support/legal-session.ts";
 import { termsOf } from "../../test/support/terms.ts";
 import type { AgentEvent } from "../protocol/types.ts";
-import { eventOf, groupsOf } from "./coalesce.ts";
+import { eventOf, Grouping, groupsOf } from "./coalesce.ts";
 import { Cutter, MOST_CHUNK_BYTES } from "./cut.ts";
 import { shapeOf } from "./shape.ts";
 import { SessionTrack } from "./track.ts";
@@ -44,6 +44,20 @@ describe("merging (DEL-07, DEL-09)", () => {
       ["out_1", "ab"],
       ["out_2", "xy"],
     ]);
+  });
+
+  it("keeps nothing of an output that is complete, so that a session which only writes does not pile up", () => {
+    const { say } = createWriter();
+    const track = new SessionTrack("sess_a1");
+    const cutter = new Cutter(shapeOf(termsOf({ coalesce_boundaries: ["none"] })));
+    const events = [say("a", 0, false, "out_1"), say("b", 1, true, "out_1")];
+    const [open, complete] = events.flatMap((event, index) =>
+      cutter.cut(track.mark({ seq: index + 1, event })),
+    );
+    const grouping = new Grouping();
+    expect(grouping.add(open!)).toBeUndefined();
+    expect(grouping.add(complete!)).toBeDefined();
+    expect(grouping.add(open!)).toBeUndefined();
   });
 
   it("never joins languages or content types", () => {

@@ -324,7 +324,7 @@ export class Engine {
   /** What stands, before anything that happens: on joining and on coming back (CON-16). */
   #preface(member: Subscription, since = 0, only?: string): void {
     const standing: SessionTrack[] = [];
-    for (const track of this.window.tracks.values()) {
+    for (const track of this.window.running) {
       if (track.ended || !member.view.hears(track) || (only !== undefined && track.session_id !== only))
         continue;
       // A session that begins after the cursor is heard from its start.

@@ -6,6 +6,8 @@ const COARSEST = 4;
 
 export class LogWindow {
   readonly tracks = new Map<string, SessionTrack>();
+  /** Those of them that have not ended: whoever joins at the end need not look at the rest. */
+  readonly running = new Set<SessionTrack>();
   readonly #entries: Marked[] = [];
   readonly #most: number;
   #first = 1;
@@ -34,6 +36,8 @@ export class LogWindow {
     }
     const marked = track.mark(entry);
     this.#entries.push(marked);
+    if (track.ended && marked.since[COARSEST] === 0) this.running.delete(track);
+    else this.running.add(track);
     // A quarter at a time: moving the array on every append would cost more than it saves.
     if (this.#entries.length > this.#most * 1.25) this.#age(this.#entries.length - this.#most);
     return marked;
@@ -50,7 +54,7 @@ export class LogWindow {
   /** Where a cutter at this level must start reading to know every open text at this place; it may have aged out. */
   floor(seq: number, level = COARSEST): number {
     let floor = seq;
-    for (const track of this.tracks.values()) {
+    for (const track of seq >= this.next ? this.running : this.tracks.values()) {
       const since = track.sinceAt(seq, level);
       if (since > 0 && since < floor) floor = since;
     }

@@ -17,7 +17,7 @@ import type {
 import { mayAnswer, mayHear, type Principal, viewOf } from "./access.ts";
 import { QuestionDesk } from "./desk.ts";
 import { Digest } from "./digest.ts";
-import { createLog, type Log } from "./log.ts";
+import { createLog, LOG_BROKEN, type Log } from "./log.ts";
 import {
   type AppendOptions,
   type Handled,
@@ -64,6 +64,7 @@ export class Hub {
     });
     this.log = createLog({
       store,
+      failed: () => this.closeAll("producer_shutdown", LOG_BROKEN),
       acknowledged: (entries) => {
         digest.feed(entries);
         this.engine.append(entries);

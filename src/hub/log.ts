@@ -34,8 +34,13 @@ export interface LogOptions {
   readonly store: LogStore;
   /** Entries the store has acknowledged, in order. */
   readonly acknowledged: (entries: readonly LogEntry[]) => void;
+  /** Called once, when the store has failed: nothing more will come. */
+  readonly failed?: () => void;
   readonly next?: number;
 }
+
+/** Heard by everyone who listens when the log breaks: nothing else can tell them any more. */
+export const LOG_BROKEN = "The agent can no longer keep its record, so it has stopped. Nothing more is done.";
 
 const voice = ({ language, content_type, localization_hints }: Record<string, unknown>): string =>
   JSON.stringify([
@@ -43,7 +48,7 @@ const voice = ({ language, content_type, localization_hints }: Record<string, un
     content_type,
   ]);
 
-export function createLog({ store, acknowledged, next = 1 }: LogOptions): Log {
+export function createLog({ store, acknowledged, failed, next = 1 }: LogOptions): Log {
   const open = new Map<string, OpenSession>();
   let seq = next;
   let broken: unknown;
@@ -122,9 +127,11 @@ export function createLog({ store, acknowledged, next = 1 }: LogOptions): Log {
         await store.append(entries);
       } catch (cause) {
         // The places are taken and their entries are not kept: whatever came after would stand behind a hole.
+        const first = broken === undefined;
         broken ??= new EarshotError("log_broken", "The log could not be written to; it takes nothing more.", {
           cause,
         });
+        if (first) failed?.();
       }
       if (broken) throw broken;
       acknowledged(entries);

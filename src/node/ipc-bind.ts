@@ -20,6 +20,8 @@ export interface Bound {
 }
 
 const TRIES = 20;
+/** A Unix socket refuses at once when this many wait to be let in (EAGAIN): a whole desk may come back in one moment. */
+const BACKLOG = 4_096;
 
 const codeOf = (error: unknown): string | undefined => (error as NodeJS.ErrnoException).code;
 
@@ -59,7 +61,7 @@ function listenClosed(server: Server, path: string): Promise<void> {
     const mask = umask(0o077);
     try {
       // Exclusive: under cluster, the primary would bind it, with a mask of its own.
-      server.listen({ path, exclusive: true }, () => {
+      server.listen({ path, exclusive: true, backlog: BACKLOG }, () => {
         server.off("error", reject);
         resolve();
       });

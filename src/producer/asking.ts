@@ -38,6 +38,8 @@ interface AskSpec {
   readonly verdict: (settlement: Settlement) => Verdict;
   /** Said where there is nobody to ask. */
   readonly nobody: (phrases: Phrases) => Summary;
+  /** The next question waits for this too: what was just agreed to is announced before anything else is asked. */
+  readonly released?: Promise<void>;
   /** What is asked about, for whoever operates the agent. */
   readonly subject: string;
 }
@@ -81,7 +83,10 @@ export class Asking {
     }
     this.#waiting++;
     const asked = this.#turn.then(() => this.#ask(spec)).finally(() => this.#waiting--);
-    this.#turn = asked.catch(() => undefined);
+    this.#turn = asked.then(
+      () => spec.released,
+      () => undefined,
+    );
     return asked;
   }
 
@@ -139,7 +144,9 @@ export class Asking {
       stopped.signal.addEventListener("abort", () => void question.withdraw());
       try {
         const options = spec.localized ? { localized: spec.localized } : {};
-        await stage.log(event as unknown as Record<string, unknown>, options);
+        const logged = stage.log(event as unknown as Record<string, unknown>, options);
+        // A store that never answers must not keep the deadline from being one.
+        await Promise.race([logged, question.result]);
       } catch (error) {
         question.withdraw();
         throw error;

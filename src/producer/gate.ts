@@ -39,6 +39,8 @@ type Passed =
       /** What is said when it starts, about the parameters that were approved. */
       readonly summary: Summary;
       spend(): Params;
+      /** It was announced, or never will be: the next question may come. */
+      release(): void;
     }
   | { readonly granted: false; readonly refusal: Refusal };
 
@@ -91,11 +93,25 @@ export class Gate {
     for (let change = 0; change <= MOST_CHANGES; change++) {
       const bound = bindParams(params);
       const tool_call_id = this.#stage.options.ids("call");
-      const asked = await this.#ask(spec, params, tool_call_id);
+      let release = () => {};
+      const released = new Promise<void>((resolve) => {
+        release = resolve;
+      });
+      const asked = await this.#ask(spec, params, tool_call_id, released);
+      // A second check may ask something itself, and a change is asked about next.
+      const runs = asked.outcome === "accepted" && !wantsChange(asked) && !this.#options.onAccept;
+      if (!runs) release();
       if (isRefusal(asked.outcome)) return this.#refuse(spec, asked.outcome);
       const { modified_action } = asked.reply as ConfirmationReply;
       if (modified_action === undefined)
-        return this.#grant(spec, { params, bound, tool_call_id, summary, principal: asked.principal ?? "" });
+        return this.#grant(spec, {
+          params,
+          bound,
+          tool_call_id,
+          summary,
+          principal: asked.principal ?? "",
+          release,
+        });
       const changed = applyChange(spec, params, modified_action);
       if (!changed) return this.#refuse(spec, "rejected", "cannot_change");
       // Consent is to these parameters and no others: a change is a new question (CON-73).
@@ -152,9 +168,16 @@ export class Gate {
 
   async #grant(
     spec: GatedToolSpec<Params>,
-    given: { params: Params; bound: string; tool_call_id: string; summary: Summary; principal: string },
+    given: {
+      params: Params;
+      bound: string;
+      tool_call_id: string;
+      summary: Summary;
+      principal: string;
+      release: () => void;
+    },
   ): Promise<Passed> {
-    const { params, bound, tool_call_id, summary, principal } = given;
+    const { params, bound, tool_call_id, summary, principal, release } = given;
     const { onAccept, warn } = this.#options;
     const { session_id } = this.#stage;
     if (onAccept) {
@@ -177,6 +200,7 @@ export class Gate {
     }
     // Taken back after the yes: the yes is void, and everyone who heard it hears that.
     if (spec.signal?.aborted) {
+      release();
       await this.#notDone((phrases) => phrases.refusals.withdrawn);
       return this.#refuse(spec, "withdrawn");
     }
@@ -185,6 +209,7 @@ export class Gate {
       granted: true,
       tool_call_id,
       summary,
+      release,
       spend: () => {
         if (spent) throw new EarshotError("CON-49", "This approval has already been used.");
         spent = true;
@@ -207,7 +232,12 @@ export class Gate {
     return { granted: false, refusal: refusalOf(outcome, spec.tool, reason, sentences) };
   }
 
-  #ask(spec: GatedToolSpec<Params>, params: Params, tool_call_id: string): Promise<Asked> {
+  #ask(
+    spec: GatedToolSpec<Params>,
+    params: Params,
+    tool_call_id: string,
+    released: Promise<void>,
+  ): Promise<Asked> {
     const irreversible = isIrreversible(spec);
     const { onAccept } = this.#options;
     const action = say<Sentence>(spec.action, params);
@@ -228,6 +258,7 @@ export class Gate {
     return this.#asking.ask({
       ...this.#common(spec, irreversible),
       words,
+      released,
       fields: {
         default_decision: "reject",
         risk_level: spec.risk ?? (irreversible ? "high" : undefined),

@@ -104,6 +104,7 @@ export class Outputs {
   }
 
   open(options: SayOptions = {}): Output {
+    for (const one of this.#all) if (!one.open) this.#all.delete(one);
     const output = this.#make(options);
     this.#all.add(output);
     return output;

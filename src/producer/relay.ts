@@ -6,9 +6,10 @@ import type { Hub } from "../hub/hub.ts";
 import { EarshotError } from "../protocol/errors.ts";
 import { EXTENSION_PREFIX, EXTENSION_URI } from "../protocol/extension.ts";
 import type { Ids } from "../protocol/ids.ts";
+import { localizationHints } from "../protocol/language.ts";
 import { type Lifecycle, startLifecycle, stepLifecycle } from "../protocol/lifecycle.ts";
 import { parseValue } from "../protocol/parse.ts";
-import type { CoreEvent } from "../protocol/types.ts";
+import { CORE_CONTEXT, type CoreEvent } from "../protocol/types.ts";
 
 /** Rejects, naming the requirement, what would not be a legal next event of its session. */
 export type Relay = (
@@ -19,9 +20,11 @@ export type Relay = (
 interface Relayed {
   readonly session_id: string;
   life: Lifecycle;
+  /** Its last event as it was logged here: it ends in the name of whoever sent it. */
+  last: Record<string, unknown>;
 }
 
-/** Sessions relayed at the same time; beyond it the one that was silent longest is forgotten. */
+/** Sessions relayed at the same time; beyond it the one that was silent longest is over. */
 const MOST_SESSIONS = 4_096;
 
 export function createRelay(hub: Hub, ids: Ids): Relay {
@@ -36,6 +39,7 @@ export function createRelay(hub: Hub, ids: Ids): Relay {
     const session = sessions.get(event.session_id) ?? {
       session_id: ids("sess"),
       life: startLifecycle({ event_ids: "trusted", replies: "unseen", state_chain: "sampled" }),
+      last: {},
     };
     const { state, violations } = stepLifecycle(session.life, event as CoreEvent);
     const [violation] = violations;
@@ -43,23 +47,39 @@ export function createRelay(hub: Hub, ids: Ids): Relay {
     session.life = state;
     sessions.delete(event.session_id);
     if (state.phase !== "ended") sessions.set(event.session_id, session);
-    if (sessions.size > MOST_SESSIONS) sessions.delete(sessions.keys().next().value!);
     const {
       event_id: _,
       sequence_number: __,
       ...rest
     } = asHeardHere(event as unknown as Record<string, unknown>);
-    await hub.append(
-      {
-        ...rest,
-        session_id: session.session_id,
-        "@context": [...new Set([...[event["@context"]].flat(), EXTENSION_URI])],
-        extensions: { ...event.extensions, [EXTENSION_PREFIX]: { relayed: true } },
-      },
-      options,
-    );
+    session.last = {
+      ...rest,
+      session_id: session.session_id,
+      "@context": [...new Set([...[event["@context"]].flat(), EXTENSION_URI])],
+      extensions: { ...event.extensions, [EXTENSION_PREFIX]: { relayed: true } },
+    };
+    const appended = hub.append(session.last, options);
+    const [silent] = sessions.size > MOST_SESSIONS ? sessions : [];
+    if (!silent) return appended;
+    sessions.delete(silent[0]);
+    await Promise.all([appended, hub.append(endOf(silent[1].last))]);
   };
 }
+
+/** Nothing will come of it any more: whoever listens hears that, and nobody keeps it for ever. */
+const endOf = ({ aaep_version, session_id, timestamp, producer }: Record<string, unknown>) => ({
+  "@context": [CORE_CONTEXT, EXTENSION_URI],
+  aaep_version,
+  type: "aaep:agent.session.cancelled",
+  session_id,
+  timestamp,
+  producer,
+  urgency: "normal",
+  localization_hints: localizationHints("en"),
+  summary_normal: "Nothing more was heard of this, so it counts as stopped.",
+  cancelled_by: "system",
+  extensions: { [EXTENSION_PREFIX]: { relayed: true } },
+});
 
 /** A question that was put elsewhere cannot be answered here: what is asked is told, the token is not. */
 function asHeardHere(event: Record<string, unknown>): Record<string, unknown> {

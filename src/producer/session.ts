@@ -193,11 +193,11 @@ export class Session {
       const passed = await this.#gate.pass(given, (summary) => this.#tools.check({ ...given, summary }));
       if (!passed.granted) return passed.refusal;
       const approved = { ...given, summary: passed.summary };
-      const ran =
-        !this.ended &&
-        (await this.#tools.run(approved, passed.tool_call_id, (context) =>
-          fn(passed.spend() as never, context),
-        ));
+      const run = (context: ToolContext) => fn(passed.spend() as never, context);
+      const starting = this.ended ? undefined : this.#tools.run(approved, passed.tool_call_id, run);
+      // By now its announcement is on its way into the log, ahead of whatever is asked next.
+      passed.release();
+      const ran = await starting;
       return ran ? { ran: true, value: ran.value } : refusalOf("withdrawn", given.tool);
     });
   }

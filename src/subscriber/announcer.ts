@@ -4,13 +4,13 @@
  * wrong voice, and forgets nothing it was told.
  */
 import { isCritical } from "../protocol/filters.ts";
-import type { AgentEvent, Urgency, Verbosity } from "../protocol/types.ts";
+import type { AgentEvent, OutputStreaming, Urgency, Verbosity } from "../protocol/types.ts";
 import { Account } from "./announcer/account.ts";
 import { tell } from "./announcer/compose.ts";
 import type { HistoryEntry } from "./announcer/history.ts";
 import { Mouth } from "./announcer/mouth.ts";
 import { Order } from "./announcer/order.ts";
-import type { Ready } from "./announcer/output-buffer.ts";
+import { Outputs, type ReadyOutput } from "./announcer/outputs.ts";
 import type { Phrases } from "./announcer/phrase.ts";
 import type { Action } from "./announcer/queue.ts";
 import { Reader } from "./announcer/reader.ts";
@@ -40,6 +40,7 @@ export class Announcer {
   readonly #sessions = new Sessions();
   readonly #desk: Desk;
   readonly #account = new Account();
+  readonly #outputs = new Outputs();
   readonly #quiet = new StillWorking();
   readonly #guard = new UrgencyGuard();
   readonly #muted = new Set<string>();
@@ -117,6 +118,7 @@ export class Announcer {
 
   tick(now: number): void {
     for (const event of this.#order.late(now)) this.#tell(event, now, this.#sources.get(event) ?? "");
+    this.#read(this.#outputs.paused(now), now);
     this.#desk.tick(now);
     this.#hold(now);
     const active = this.#atWork;
@@ -138,6 +140,7 @@ export class Announcer {
       !this.#paused;
     const times = [
       this.#order.wakeAt,
+      this.#outputs.wakeAt,
       this.#desk.wakeAt,
       this.#mouth.queue.wakeAt(now),
       still ? this.#quiet.wakeAt : undefined,
@@ -246,8 +249,11 @@ export class Announcer {
     const session = this.#sessions.of(event, source);
     this.#quiet.begin(now);
     const extension = event.extensions?.["earshot"];
-    if (event.type === "aaep:agent.output.streaming") return this.#output(event as never, session, now);
-    if (TERMINAL.test(event.type)) this.#flush(session, now);
+    if (event.type === "aaep:agent.output.streaming") {
+      const boundary = this.#settings.load === "low" ? "completion" : this.#settings.boundary;
+      return this.#read(this.#outputs.add(event as OutputStreaming, session, boundary, now), now);
+    }
+    this.#read(TERMINAL.test(event.type) ? this.#outputs.end(session) : this.#outputs.settle(session), now);
     if (QUESTION.test(event.type)) return this.#question(event as never, session, source, now);
     const deadline = extension?.["deadline"] as { reply_token?: unknown; seconds_left?: unknown } | undefined;
     if (typeof deadline?.reply_token === "string" && typeof deadline.seconds_left === "number")
@@ -325,25 +331,11 @@ export class Announcer {
     this.#say(told.kind, this.#guard.of(event, now), all, now, session, quiet);
   }
 
-  #output(event: never, session: Session, now: number): void {
-    const { output_id = "" } = event as { output_id?: string };
-    const known = session.outputs.get(output_id);
-    const buffer =
-      known && !(known.ended && output_id === "") ? known : this.#account.buffer(session, output_id);
-    const boundary = this.#settings.load === "low" ? "completion" : this.#settings.boundary;
-    const ready = buffer.add(event, boundary);
-    if (ready) this.#read(ready, buffer.content_type, session, now);
+  #read(outputs: readonly ReadyOutput[], now: number): void {
+    for (const output of outputs) this.#readOne(output, now);
   }
 
-  /** At the end also half a sentence is said, for there is no more to come (CON-25). */
-  #flush(session: Session, now: number): void {
-    for (const buffer of session.outputs.values()) {
-      const ready = buffer.flush();
-      if (ready) this.#read(ready, buffer.content_type, session, now);
-    }
-  }
-
-  #read(ready: Ready, content_type: string | undefined, session: Session, now: number): void {
+  #readOne({ ready, content_type, session }: ReadyOutput, now: number): void {
     const spoken = speakOutput(ready, content_type, this.phrases);
     if (spoken.details.length > 0) this.#details = [...spoken.details];
     const { name, ambiguous } = this.#sessions.spoken(session, this.phrases);

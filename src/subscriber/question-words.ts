@@ -80,8 +80,9 @@ function clarification(event: AwaitingClarification, reader: Reader, agent: stri
   const question = reader.field("question") ?? reader.summary() ?? "";
   const { choices = [] } = event;
   return [
-    ...(context ? [[context]] : []),
+    // Our frame first: whatever the agent tells, it is heard as the agent's.
     phrases.say("ask_clarification", { agent, question }),
+    ...(context ? [[context]] : []),
     ...(choices.length > 0 ? [phrases.say("choices", { count: choices.length })] : []),
     ...choices.map(({ label }, index) =>
       phrases.say("choice", { number: index + 1, label: reader.plain(label) ?? "?" }),

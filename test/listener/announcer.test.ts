@@ -1,4 +1,5 @@
 // What is said, when, and what is not: the announcer as a person meets it.
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { Ear, eventsOf } from "./support.ts";
 
@@ -371,5 +372,60 @@ describe("the announcer", () => {
     const event = eventsOf("ar", { localization_hints: { primary_language: "ar", text_direction: "auto" } });
     const ear = new Ear().hear(event("session.started", { summary_normal: "دفع إيجارك." }));
     expect(ear.said.at(-1)!.utterance.runs.map(({ direction }) => direction)).toEqual(["ltr", "auto"]);
+  });
+
+  it("does not keep a whole sentence waiting for one that does not come, nor let a tool overtake it (CON-25)", () => {
+    const event = eventsOf();
+    const ear = new Ear({ still_working: false });
+    ear.hear(event("output.streaming", chunk("Let me check.", 0)));
+    expect(ear.texts).toEqual([]);
+    ear.wait(1000);
+    expect(ear.texts).toEqual(["Let me check."]);
+    ear.hear(event("output.streaming", chunk(" Dr.", 13))).wait(60_000);
+    expect(ear.texts).toHaveLength(1);
+    ear.hear(
+      event("output.streaming", chunk(" Obi asked.", 17)),
+      event("tool.invoked", { tool: "t", summary_normal: "Checking." }),
+    );
+    expect(ear.texts.slice(1)).toEqual(["Dr. Obi asked.", "Checking."]);
+  });
+
+  it("says the same words however the tokens were cut, in any order they come, and never part of one (DEL-23, I18N-12)", () => {
+    const TEXTS = [
+      "Dr. Obi paid 3.14 dollars. Is that all? Yes: 👨\u200d👩\u200d👧 are fine. Bye",
+      "家賃は明日です。今払います。終わり",
+      "Ẹ kú àárọ̀. Ṣé dáadáa ni? Bẹ́ẹ̀ ni.",
+      "لديك مال كافٍ. هل أدفع؟ نعم",
+    ];
+    const script = fc.record({
+      text: fc.constantFrom(...TEXTS),
+      cuts: fc.array(fc.nat(80), { maxLength: 12 }),
+      swap: fc.nat(12),
+    });
+    fc.assert(
+      fc.property(script, ({ text, cuts, swap }) => {
+        const event = eventsOf();
+        const points = Array.from(text);
+        const at = [...new Set([0, ...cuts.filter((cut) => cut < points.length), points.length])].sort(
+          (a, b) => a - b,
+        );
+        const pieces = at
+          .slice(0, -1)
+          .map((from, index) => chunk(points.slice(from, at[index + 1]).join(""), from));
+        const [first, ...rest] = pieces;
+        const turned = [
+          ...rest.slice(swap % (rest.length || 1)),
+          ...rest.slice(0, swap % (rest.length || 1)),
+        ];
+        const ear = new Ear({ still_working: false });
+        for (const piece of [first!, ...turned]) ear.hear(event("output.streaming", piece));
+        ear.hear(event("session.completed", { summary_normal: "End." }));
+        const whole = new Ear({ still_working: false }).hear(
+          event("output.streaming", { ...chunk(text, 0), session_id: "sess_2", complete: true }),
+        );
+        expect(ear.texts.slice(0, -1)).toEqual(whole.texts);
+      }),
+      { numRuns: 200 },
+    );
   });
 });

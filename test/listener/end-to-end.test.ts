@@ -68,12 +68,11 @@ describe("from an agent's code to a person's ear", () => {
     await clock.advance(1000);
     expect(ran).toBe(1);
     const heard = said.join("\n");
-    expect(said.slice(0, 3)).toEqual([
-      "Started: Moving your savings.",
-      expect.any(String),
-      expect.any(String),
-    ]);
-    expect(said).toContain("I will move the money now.");
+    const at = (words: string) => said.findIndex((one) => one.includes(words));
+    expect(said[0]).toBe("Started: Moving your savings.");
+    // The question comes first, being critical; but nobody hears what the agent is about to do after it was done.
+    expect(at("I will move the money now.")).toBeGreaterThan(0);
+    expect(at("I will move the money now.")).toBeLessThan(at("Transferring the money."));
     expect(heard).toMatch(
       /Careful, high risk\. This cannot be undone\. Planner asks for permission: Transfer \$500 to savings\. If you say yes: Funds move at once\./,
     );

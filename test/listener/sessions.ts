@@ -258,3 +258,85 @@ export function payRent(ear: Ear, language: string): void {
     event("session.completed", { ...spoken(words.done), output_summary: words.result, duration_ms: 95_000 }),
   );
 }
+
+/** Things go wrong: a tool fails, a question is refused, another taken back, words are asked for, and the end is an error. */
+export function trouble(ear: Ear): void {
+  const event = eventsOf();
+  const hear = (...events: AgentEvent[]) => ear.hear(...events).wait(2000);
+  const ask = (reply_token: string, action: string, over: Fields = {}) =>
+    event("awaiting.confirmation", {
+      action,
+      consequence: "It cannot be called back.",
+      reply_token,
+      timeout_seconds: 300,
+      default_decision: "reject",
+      ...over,
+    });
+  hear(event("session.started", { summary_terse: "Trip.", summary_normal: "Booking your trip." }));
+  hear(
+    event("tool.invoked", {
+      tool: "search",
+      tool_call_id: "call_1",
+      summary_terse: "Flights.",
+      summary_normal: "Searching flights.",
+      description: "Asks three airlines.",
+    }),
+  );
+  hear(
+    event("tool.completed", {
+      tool: "search",
+      tool_call_id: "call_1",
+      status: "timeout",
+      summary_normal: "Searching flights.",
+      error_message: "One airline did not answer.",
+    }),
+  );
+  const choices = [
+    { value: "m", label: "In the morning" },
+    { value: "e", label: "In the evening" },
+  ];
+  hear(
+    event("awaiting.clarification", {
+      question: "When do you want to fly?",
+      context: "There are two flights.",
+      accepted_response_kinds: ["multiple_choice"],
+      choices,
+      reply_token: "rpl_1",
+      timeout_seconds: 300,
+    }),
+  );
+  ear.answer({ kind: "text", text: "3" }).answer({ kind: "text", text: "2" }).wait(2000);
+  hear(
+    ask("rpl_2", "Send your passport number to the airline.", {
+      risk_level: "medium",
+      extra_context: { params: [{ name: "passport", label: "Passport number", masked: true }] },
+    }),
+  );
+  ear.answer("no").wait(2000);
+  hear(
+    event("state.changed", {
+      from_state: "awaiting_input",
+      to_state: "thinking",
+      summary_normal: "The answer was no. It will not be done.",
+      ...resolved("rpl_2", "rejected"),
+    }),
+  );
+  hear(ask("rpl_3", "Buy the ticket for $90."));
+  hear(
+    event("state.changed", {
+      from_state: "awaiting_input",
+      to_state: "thinking",
+      ...resolved("rpl_3", "withdrawn"),
+    }),
+  );
+  hear(event("handoff.requested", { reason: "The airline wants to talk to you.", target_kind: "human" }));
+  hear(
+    event("session.errored", {
+      summary_terse: "No ticket.",
+      summary_normal: "The ticket could not be bought.",
+      error_category: "requires_user",
+      remediation_hint: "Call the airline.",
+    }),
+  );
+  ear.do("what");
+}

@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Peer } from "../../src/hub/subscription.ts";
 import { createProducer, type ProducerOptions } from "../../src/producer/producer.ts";
+import type { Session } from "../../src/producer/session.ts";
 import type { GatedToolSpec } from "../../src/producer/specs.ts";
 import { createFakeClock, listen } from "../../src/testing/index.ts";
 
@@ -364,5 +365,39 @@ describe("a newer line for the same subscription", () => {
     expect(outcome).toBeUndefined();
     expect(agent.hub.subscriptions).toBe(1);
     expect(subscription.phase).toBe("open");
+  });
+});
+
+describe("several at once", () => {
+  it("are heard one after the other: what was agreed to is announced before the next question (CON-27)", async () => {
+    const { clock, agent } = open();
+    const listener = listen(agent, { capabilities: { event_filters: { exclude: ["aaep:agent.state.*"] } } });
+    const session = agent.start({ summary: "Moving money." });
+    const outcomes = [1, 2, 3].map((amount) =>
+      session.tool({ ...TRANSFER, summary: `Transferring ${amount}.`, params: { amount } }, () => amount),
+    );
+    for (let i = 0; i < 3; i++) {
+      await clock.settle();
+      listener.accept();
+    }
+    await Promise.all(outcomes);
+    await clock.settle();
+    const order = listener.events.filter(({ type }) => /tool\.invoked|awaiting/.test(type));
+    expect(order.map(({ type }) => type.slice(11))).toEqual(
+      [1, 2, 3].flatMap(() => ["awaiting.confirmation", "tool.invoked"]),
+    );
+  });
+
+  it("may ask again inside the second check without waiting for themselves", async () => {
+    const session: { current?: Session } = {};
+    const { clock, agent } = open({
+      onAccept: async () =>
+        (await session.current!.confirm({ action: "Really?", consequence: "It is done." })).accepted,
+    });
+    listen(agent, { confirm: () => "accept" });
+    session.current = agent.start({ summary: "Moving money." });
+    const outcome = session.current.tool(TRANSFER, () => "done");
+    await clock.settle();
+    expect(await outcome).toEqual({ ran: true, value: "done" });
   });
 });

@@ -7,13 +7,11 @@ import type {
   ToolCompleted,
   ToolInvoked,
 } from "../../protocol/types.ts";
-import { OutputBuffer } from "./output-buffer.ts";
 import type { Phrases } from "./phrase.ts";
 import type { Reader } from "./reader.ts";
 import type { Session } from "./sessions.ts";
 import type { Run } from "./utterance.ts";
 
-const MOST_OUTPUTS = 64;
 const MOST_TOOLS = 64;
 /** By ear nobody keeps more apart. */
 const MOST_NAMED = 3;
@@ -42,10 +40,11 @@ export class Account {
         return;
       }
       case "aaep:agent.tool.invoked": {
-        const { tool, tool_call_id } = event as ToolInvoked;
+        const { tool, tool_call_id, irreversible = false } = event as ToolInvoked;
         session.tools.set(tool_call_id ?? tool, {
           said: said ?? reader.label(tool),
           brief: reader.brief() ?? reader.label(tool),
+          irreversible,
         });
         if (session.tools.size > MOST_TOOLS) session.tools.delete(session.tools.keys().next().value!);
         session.progress = undefined;
@@ -53,9 +52,12 @@ export class Account {
       }
       case "aaep:agent.tool.completed": {
         const { tool, tool_call_id, status } = event as ToolCompleted;
-        const words = session.tools.get(tool_call_id ?? tool)?.brief ?? reader.label(tool);
+        const known = session.tools.get(tool_call_id ?? tool);
+        const words = known?.brief ?? reader.label(tool);
         session.tools.delete(tool_call_id ?? tool);
-        (status === "success" ? session.done : session.undone).push(words);
+        // What broke off and cannot be undone, or ran out of time, may have happened all the same: then nothing is claimed.
+        if (status === "success") session.done.push(words);
+        else if (status === "error" && known?.irreversible === false) session.undone.push(words);
         return;
       }
     }
@@ -69,8 +71,7 @@ export class Account {
   }
 
   question(session: Session, outcome: QuestionOutcome | "ended" | "closed", brief: Run | undefined): void {
-    if (brief && (outcome === "rejected" || outcome === "withdrawn" || outcome === "ended"))
-      session.undone.push(brief);
+    if (brief && (outcome === "rejected" || outcome === "withdrawn")) session.undone.push(brief);
   }
 
   /** One sentence of what was and was not done; none if there was nothing of either. */
@@ -82,14 +83,6 @@ export class Account {
     if (done.length > 0 && undone.length > 0) return [phrases.say("done_and_not", slots)];
     if (done.length > 0) return [phrases.say("done", slots)];
     return undone.length > 0 ? [phrases.say("not_done", slots)] : [];
-  }
-
-  buffer(session: Session, output_id: string): OutputBuffer {
-    const buffer = new OutputBuffer();
-    session.outputs.delete(output_id);
-    session.outputs.set(output_id, buffer);
-    if (session.outputs.size > MOST_OUTPUTS) session.outputs.delete(session.outputs.keys().next().value!);
-    return buffer;
   }
 }
 

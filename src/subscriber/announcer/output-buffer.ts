@@ -36,6 +36,10 @@ export class OutputBuffer {
     return this.#complete;
   }
 
+  get holding(): boolean {
+    return this.#spans.length > 0;
+  }
+
   add(event: OutputStreaming, boundary: SpokenBoundary): Ready | undefined {
     this.content_type ??= event.content_type;
     this.#next ??= event.position;
@@ -74,6 +78,17 @@ export class OutputBuffer {
       this.#append(event);
     }
     return this.#cut(Infinity);
+  }
+
+  /** All of it, if it ends where a sentence may end; what is out of order keeps waiting. */
+  settled(): Ready | undefined {
+    const text = this.#spans
+      .map((span) => span.text)
+      .join("")
+      .trimEnd();
+    // A capital letter stands for the sentence that has not come.
+    const whole = text !== "" && lastBoundary(`${text} A`, "sentence") >= text.length;
+    return whole ? this.#cut(Infinity) : undefined;
   }
 
   #append(event: OutputStreaming): boolean {

@@ -18,7 +18,7 @@ export interface Session {
   about: readonly Run[] | undefined;
   state: readonly Run[] | undefined;
   progress: readonly Run[] | undefined;
-  readonly tools: Map<string, { readonly said: Run; readonly brief: Run }>;
+  readonly tools: Map<string, { readonly said: Run; readonly brief: Run; readonly irreversible: boolean }>;
   readonly outputs: Map<string, OutputBuffer>;
   lastState: string;
   lastProgressAt: number;

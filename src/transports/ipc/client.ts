@@ -50,6 +50,13 @@ function reachError(path: string, error: NodeJS.ErrnoException): Error {
         true,
         error,
       );
+    case "EAGAIN":
+      return lineError(
+        "unreachable",
+        `Too many are waiting at ${path} just now. Try again in a moment.`,
+        true,
+        error,
+      );
     case "EACCES":
     case "EPERM":
       return lineError(
