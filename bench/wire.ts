@@ -40,7 +40,7 @@ const ALL = [
 type Kind = (typeof ALL)[number];
 /** All of them unless some are named, e.g. WIRE_KINDS=earshot-ws WIRE_PROFILE=1. */
 const KINDS: readonly Kind[] = process.env["WIRE_KINDS"]
-  ? ALL.filter((kind) => process.env["WIRE_KINDS"]!.includes(kind))
+  ? ALL.filter((kind) => process.env["WIRE_KINDS"]!.split(",").includes(kind))
   : ALL;
 /** Connections that are there before memory is measured: the first ones pay for what all share. */
 const EARLY = 200;
@@ -368,6 +368,8 @@ async function measureAll(): Promise<Record<Kind, Result>> {
 }
 
 const [role, kind, port, token] = process.argv.slice(2);
+// Nobody is left behind when the measuring side is stopped.
+if (role) process.on("disconnect", () => process.exit());
 if (role === "server") await serverProcess(kind as Kind);
 else if (role === "client") await clientProcess(kind as Kind, Number(port), token || undefined);
 else {

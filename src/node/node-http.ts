@@ -96,7 +96,8 @@ export async function handleNodeRequest(
       plain.end(body);
       return;
     }
-    plain.writeHead(status, headers);
+    // A connection that carried a stream is worth nothing afterwards: it ends with it, once all has been read.
+    plain.writeHead(status, request.httpVersionMajor === 1 ? { ...headers, connection: "close" } : headers);
     plain.flushHeaders();
     openStream(request, plain, stream, limits, site);
   } catch (error) {

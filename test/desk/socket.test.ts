@@ -17,9 +17,7 @@ import {
 import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { placeOf, splitCommand } from "../../src/connect/address.ts";
 import { addressesIn, subscribe } from "../../src/connect/index.ts";
 import { discover, discoverPipes } from "../../src/node/discover.ts";
 import { type IpcOptions, type ServingIpc, serveIpc } from "../../src/node/ipc.ts";
@@ -28,7 +26,6 @@ import { createProducer } from "../../src/producer/producer.ts";
 import { parse } from "../../src/protocol/parse.ts";
 import { until } from "./raw.ts";
 
-const root = fileURLToPath(new URL("../../", import.meta.url));
 const NOBODY = 65_534;
 const isRoot = process.getuid?.() === 0;
 /** Whether another user's program can be run here at all. */
@@ -362,54 +359,5 @@ describe("discovery", () => {
         throw new Error("no pipes here");
       }),
     ).toEqual([]);
-  });
-});
-
-describe("addresses", () => {
-  it("name sockets, pipes and commands, and nothing is expanded", () => {
-    expect(placeOf("unix:/run/a.sock")).toBe("/run/a.sock");
-    expect(placeOf("unix:///run/a.sock")).toBe("/run/a.sock");
-    expect(placeOf("pipe:planner")).toBe("\\\\.\\pipe\\aaep\\planner");
-    expect(placeOf("pipe:\\\\.\\pipe\\other")).toBe("\\\\.\\pipe\\other");
-    expect(splitCommand(`node "my agent.mjs" --name='a "b"' $HOME ";"`)).toEqual([
-      "node",
-      "my agent.mjs",
-      `--name=a "b"`,
-      "$HOME",
-      ";",
-    ]);
-    expect(() => splitCommand(" ")).toThrow(/needs a command/);
-    expect(() => splitCommand("node 'x")).toThrow(/never closed/);
-  });
-
-  it("that cannot be reached say what to do; of several, the first that can is used (TRN-14)", async () => {
-    await expect(subscribe(`unix:${directory}/none.sock`)).rejects.toThrow(/Start the agent/);
-    await expect(subscribe("stdio:/nowhere/agent")).rejects.toThrow(/could not be started/);
-    const { address } = await serve();
-    const sub = await subscribe([`unix:${directory}/none.sock`, "stdio:/nowhere/agent", address]);
-    expect(sub.id).toMatch(/^sub_/);
-    await sub.close();
-  });
-});
-
-describe("a named pipe", () => {
-  it("takes the path of a pipe wherever there are none, as far as the operating system's no", async () => {
-    // Linux takes the name for a file's; what can be seen here is that no directory is made and no manifest written for it.
-    const cwd = process.cwd();
-    process.chdir(directory);
-    try {
-      const serving = await serveIpc(agent(), { path: "\\\\.\\pipe\\aaep\\planner", log: () => {} });
-      expect(serving).toMatchObject({ address: "pipe:\\\\.\\pipe\\aaep\\planner", manifest_path: undefined });
-      const sub = await subscribe(serving.address);
-      await expect(
-        serveIpc(agent(), { path: "\\\\.\\pipe\\aaep\\planner", log: () => {} }),
-      ).rejects.toMatchObject({ code: "socket_in_use" });
-      await sub.close();
-      await serving.close();
-      expect(readdirSync(directory)).toEqual([]);
-    } finally {
-      process.chdir(cwd);
-    }
-    expect(root).not.toBe("");
   });
 });

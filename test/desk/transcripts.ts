@@ -27,7 +27,7 @@ const REQUEST = {
 interface Ends {
   write(bytes: Uint8Array): void;
   read(take: (chunk: Uint8Array) => void): void;
-  close(): void;
+  close(): Promise<void>;
 }
 
 interface Kind {
@@ -54,9 +54,10 @@ async function overSocket(agent: Producer): Promise<Ends> {
   return {
     write: (bytes) => void socket.write(bytes),
     read: (take) => void socket.on("data", take),
-    close() {
+    async close() {
       socket.destroy();
-      void serving.close().then(() => rmSync(directory, { recursive: true, force: true }));
+      await serving.close();
+      rmSync(directory, { recursive: true, force: true });
     },
   };
 }
@@ -67,7 +68,7 @@ async function overPipes(agent: Producer): Promise<Ends> {
   return {
     write: (bytes) => void there.write(bytes),
     read: (take) => void back.on("data", take),
-    close: () => void there.end(),
+    close: async () => void there.end(),
   };
 }
 
@@ -80,9 +81,9 @@ async function overWebSocket(agent: Producer): Promise<Ends> {
   return {
     write: (bytes) => socket.send(decode(bytes)),
     read: (take) => void socket.on("message", (data: Buffer) => take(data)),
-    close() {
+    async close() {
       socket.terminate();
-      void serving.close();
+      await serving.close();
     },
   };
 }
@@ -116,9 +117,9 @@ async function overSse(agent: Producer): Promise<Ends> {
     read: (reader) => {
       take = reader;
     },
-    close() {
+    async close() {
       abort.abort();
-      void serving.close();
+      await serving.close();
     },
   };
 }
@@ -271,7 +272,7 @@ export async function transcript(kind: Kind): Promise<string> {
   await settle("session.completed");
   say({ type: "subscription.close", subscription_id, reason_code: "subscriber_shutdown" }, "aaep.close");
   await settle("never");
-  ends.close();
+  await ends.close();
   return `### ${kind.title}\n\n${kind.notes}\n\n\`\`\`text\n${lines.join("\n")}\n\`\`\`\n`;
 }
 

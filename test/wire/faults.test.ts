@@ -96,6 +96,32 @@ describe.each(TRANSPORTS)("over %s", (transport, call) => {
     expect(calls).toEqual(Array.from({ length: EVENTS }, (_, n) => `call_${n}`));
   });
 
+  it("an agent that shuts down lets everybody read to the end, and says why it ends: TRN-07", async () => {
+    const agent = agentOf();
+    const hall = await Hall.open(agent);
+    cleanups.push(() => hall.close());
+    const caller = await call(hall, { request: EXTENDED });
+    const session = agent.start({ summary: "Much to say." });
+    await caller.untilType("aaep:agent.session.started");
+    caller.socket.pause();
+    for (let n = 1; n <= 40; n++)
+      await session.progress({ step: n, total_steps: 40, description: "x".repeat(5_000) });
+    await session.complete();
+    agent.hub.closeAll("producer_shutdown", "The agent is shutting down.");
+    const stopped = hall.stop();
+    caller.socket.resume();
+    await Promise.all([stopped, caller.ended]);
+    const types = caller.frames.map(({ json }) => json.type);
+    expect(types.filter((type) => type === "aaep:agent.progress.updated")).toHaveLength(40);
+    const end = [
+      "aaep:agent.session.completed",
+      "subscription.close",
+      ...(transport === "sse" ? ["earshot:closing"] : []),
+    ];
+    expect(types.slice(-end.length)).toEqual(end);
+    expect(hall.held).toBe(0);
+  });
+
   it("a slow reader that starts again in time reads why it was let go, and that it may come back (F14)", async () => {
     const agent = agentOf();
     const hall = await Hall.open(agent, { limits: { queue_bytes: 50_000 } });

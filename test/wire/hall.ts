@@ -38,9 +38,9 @@ export class Hall {
   readonly handled: Handled[] = [];
   readonly #clients = new Set<Socket>();
   readonly #servers = new Set<Socket>();
-  readonly #stop: () => Promise<void>;
+  readonly #stop: () => Promise<unknown>;
 
-  private constructor(site: Site, port: number, servers: Set<Socket>, stop: () => Promise<void>) {
+  private constructor(site: Site, port: number, servers: Set<Socket>, stop: () => Promise<unknown>) {
     this.site = site;
     this.port = port;
     this.#servers = servers;
@@ -57,11 +57,10 @@ export class Hall {
     });
     const websockets = site.attachWebSocket(server);
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-    const hall = new Hall(site, (server.address() as AddressInfo).port, servers, async () => {
-      const closed = new Promise((resolve) => server.close(resolve));
-      for (const socket of [...hall.#clients, ...servers]) socket.destroy();
-      await websockets.close();
-      await closed;
+    let stopped: Promise<unknown> | undefined;
+    const hall = new Hall(site, (server.address() as AddressInfo).port, servers, () => {
+      stopped ??= Promise.all([new Promise((resolve) => server.close(resolve)), websockets.close()]);
+      return stopped;
     });
     const handle = agent.hub.handle.bind(agent.hub);
     agent.hub.handle = (message: Incoming, ...rest) => {
@@ -202,8 +201,14 @@ export class Hall {
     });
   }
 
-  close(): Promise<void> {
-    return this.#stop();
+  /** Takes nobody new, and waits until everybody has gone. */
+  async stop(): Promise<void> {
+    await this.#stop();
+  }
+
+  async close(): Promise<void> {
+    for (const socket of [...this.#clients, ...this.#servers]) socket.destroy();
+    await this.#stop();
   }
 }
 
