@@ -5,7 +5,7 @@
 import type { Ids } from "../protocol/ids.ts";
 import type { Terms } from "../protocol/terms.ts";
 import { createBudget, mostOwed } from "./budget.ts";
-import { type Cursor, decodeId } from "./cursor.ts";
+import { type Cursor, decodeId, encodeEventId } from "./cursor.ts";
 import type { Piece } from "./cut.ts";
 import { Drain } from "./drain.ts";
 import type { LogEntry, LogIdentity } from "./entry.ts";
@@ -116,6 +116,11 @@ export class Engine {
         this.#drain.drain(member, now);
       }
     });
+  }
+
+  /** The end of the log as a cursor: who joins now has heard everything before it. */
+  get here(): string {
+    return encodeEventId(this.#options.log, this.window.next - 1);
   }
 
   attach({ sink, terms, view, resume }: AttachOptions): Attachment {

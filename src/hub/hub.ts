@@ -26,6 +26,7 @@ import {
   type Incoming,
   type SessionHandle,
   type Subscribed,
+  unproven,
 } from "./options.ts";
 import type { Question, QuestionHooks, QuestionSpec } from "./questions.ts";
 import { movedDeadline, retell } from "./retell.ts";
@@ -90,11 +91,9 @@ export class Hub {
     return Object.fromEntries(this.offer.extensions!.map(({ prefix, uri }) => [prefix, uri]));
   }
 
-  append(event: Record<string, unknown>, options?: AppendOptions): Promise<void> {
-    return this.log.append(event, options);
+  append(event: Record<string, unknown>, options?: AppendOptions, proof?: symbol): Promise<void> {
+    return unproven(event, proof) ?? this.log.append(event, options);
   }
-
-  // ── sessions ──────────────────────────────────────────────────────────────────────────────────────────────────
 
   open(session: SessionHandle): void {
     this.#sessions.set(session.session_id, session);
@@ -129,6 +128,7 @@ export class Hub {
         request: request.capabilities,
         terms,
         view: viewOf(principal),
+        joinedAt: this.engine.here,
       });
     this.#roster.add(subscription);
     subscription.request = request.capabilities;
@@ -269,8 +269,6 @@ export class Hub {
     };
     return this.#desk.ask(spec, this.answerable(spec.event.type, session), { ...hooks, settled });
   }
-
-  // ── inside ────────────────────────────────────────────────────────────────────────────────────────────────────
 
   #attach(subscription: HubSubscription, peer: Peer, lastEventId: string | undefined): void {
     const asked = (token: string, again: boolean) => {

@@ -1,5 +1,6 @@
 /** What a hub is made of and what its methods answer with. */
 import type { Clock } from "../protocol/clock.ts";
+import { EarshotError } from "../protocol/errors.ts";
 import type { Ids } from "../protocol/ids.ts";
 import type { Offer } from "../protocol/negotiate.ts";
 import type { Terms } from "../protocol/terms.ts";
@@ -19,6 +20,23 @@ import type { DigestPhrases } from "./digest.ts";
 import type { EntryOptions } from "./log.ts";
 import type { LogStore } from "./store.ts";
 import type { HubSubscription } from "./subscription.ts";
+
+/**
+ * Shown with an event that says something irreversible runs: only the gate and the relay hold it. It is exported to them
+ * and from nowhere else, so that nobody can announce such an act without the yes that allows it.
+ */
+export const PASSED: unique symbol = Symbol("passed the gate");
+
+/** Refuses to announce something irreversible for anyone who does not hold the proof. */
+export function unproven(
+  event: Record<string, unknown>,
+  proof: symbol | undefined,
+): Promise<never> | undefined {
+  if (event["irreversible"] !== true || event["type"] !== "aaep:agent.tool.invoked" || proof === PASSED)
+    return;
+  const what = "Something irreversible is announced only by session.tool, after a yes, or by relay.";
+  return Promise.reject(new EarshotError("SEQ-14", what));
+}
 
 /** What an entry may carry besides its event; fields in other languages replace those of the event (CON-49). */
 export interface AppendOptions extends EntryOptions {

@@ -31,6 +31,8 @@ export class HubSubscription {
   readonly principal: Principal;
   readonly transport: string;
   readonly aaep_version: string;
+  /** The end of the log when it was accepted. */
+  readonly joinedAt: string;
   request: Capabilities;
   terms: Terms;
   view: View;
@@ -56,11 +58,13 @@ export class HubSubscription {
     request: Capabilities;
     terms: Terms;
     view: View;
+    joinedAt: string;
   }) {
     this.id = given.id;
     this.principal = given.principal;
     this.transport = given.transport;
     this.aaep_version = given.aaep_version;
+    this.joinedAt = given.joinedAt;
     this.request = given.request;
     this.terms = given.terms;
     this.view = given.view;
@@ -102,7 +106,7 @@ export class HubSubscription {
     this.peer = peer;
     this.phase = "open";
     this.live = true;
-    const previous = this.#under.length === 1 ? this.#under[0] : undefined;
+    const previous = this.#under.length < 2 ? (this.#under[0] ?? this.terms) : undefined;
     this.#governed(this.terms);
     const sink = {
       send: (delivery: Delivery) => {
@@ -118,9 +122,8 @@ export class HubSubscription {
       sink,
       terms: this.terms,
       view: this.view,
-      ...(lastEventId === undefined
-        ? {}
-        : { resume: { event_id: lastEventId, ...(previous ? { previous } : {}) } }),
+      // Who names no event has heard none since it was accepted: that is where it goes on, or starts.
+      resume: { event_id: lastEventId ?? this.joinedAt, ...(previous ? { previous } : {}) },
     });
     return this.#attachment.start;
   }

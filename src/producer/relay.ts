@@ -3,6 +3,7 @@
  * our ids, are marked as relayed, and run nothing. The one way to emit a tool call that no gate here has passed.
  */
 import type { Hub } from "../hub/hub.ts";
+import { PASSED } from "../hub/options.ts";
 import { EarshotError } from "../protocol/errors.ts";
 import { EXTENSION_PREFIX, EXTENSION_URI } from "../protocol/extension.ts";
 import type { Ids } from "../protocol/ids.ts";
@@ -58,7 +59,7 @@ export function createRelay(hub: Hub, ids: Ids): Relay {
       "@context": [...new Set([...[event["@context"]].flat(), EXTENSION_URI])],
       extensions: { ...event.extensions, [EXTENSION_PREFIX]: { relayed: true } },
     };
-    const appended = hub.append(session.last, options);
+    const appended = hub.append(session.last, options, PASSED);
     const [silent] = sessions.size > MOST_SESSIONS ? sessions : [];
     if (!silent) return appended;
     sessions.delete(silent[0]);

@@ -4,6 +4,7 @@
  * of the requirement it would break; nothing of it leaves.
  */
 import type { AppendOptions, Hub } from "../hub/hub.ts";
+import { PASSED } from "../hub/options.ts";
 import type { Clock } from "../protocol/clock.ts";
 import { EarshotError } from "../protocol/errors.ts";
 import type { Ids } from "../protocol/ids.ts";
@@ -149,7 +150,7 @@ export class Stage {
     const [violation] = violations;
     if (violation) throw new EarshotError(violation.id, violation.message);
     this.#life = state;
-    const logged = this.options.hub.append(event, lowerCased(options));
+    const logged = this.options.hub.append(event, lowerCased(options), PASSED);
     logged.catch((error: unknown) => {
       // What the log did not take was never said; nothing more may be done in this session's name.
       this.#broken ??= { error };

@@ -1,4 +1,13 @@
-import { appendFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
@@ -73,7 +82,10 @@ describe("the embedded log after a restart", () => {
     for (let size = Math.ceil(lastRecord) + 1; size < whole.length; size += 3) {
       writeFileSync(segment!, whole.subarray(0, size));
       const store = await openEmbeddedStore({ directory });
-      expect(store.entries.map(({ seq }) => seq), `cut at ${size}`).toEqual([1, 2, 3, 4]);
+      expect(
+        store.entries.map(({ seq }) => seq),
+        `cut at ${size}`,
+      ).toEqual([1, 2, 3, 4]);
       expect(store.torn_bytes).toBeGreaterThan(0);
       await store.append([entry(5)]);
       expect(await readAll(store)).toEqual([1, 2, 3, 4, 5]);
@@ -88,13 +100,17 @@ describe("the embedded log after a restart", () => {
     const whole = readFileSync(segment!);
     const record = (whole.length - 8) / 4;
     await fc.assert(
-      fc.asyncProperty(fc.integer({ min: 0, max: Math.floor(8 + 3 * record) - 1 }), fc.integer({ min: 1, max: 255 }), async (at, mask) => {
-        const damaged = Buffer.from(whole);
-        damaged[at] = damaged[at]! ^ mask;
-        writeFileSync(segment!, damaged);
-        await expect(openEmbeddedStore({ directory })).rejects.toThrow(/damaged at byte|version|not a log/);
-        rmSync(join(directory, "lock"), { force: true });
-      }),
+      fc.asyncProperty(
+        fc.integer({ min: 0, max: Math.floor(8 + 3 * record) - 1 }),
+        fc.integer({ min: 1, max: 255 }),
+        async (at, mask) => {
+          const damaged = Buffer.from(whole);
+          damaged[at] = damaged[at]! ^ mask;
+          writeFileSync(segment!, damaged);
+          await expect(openEmbeddedStore({ directory })).rejects.toThrow(/damaged at byte|version|not a log/);
+          rmSync(join(directory, "lock"), { force: true });
+        },
+      ),
       { numRuns: 150 },
     );
   });
@@ -125,7 +141,8 @@ describe("the embedded log after a restart", () => {
   it("reopens 100,000 events in well under two seconds of CPU", async () => {
     const directory = freshDirectory();
     const store = await openEmbeddedStore({ directory });
-    for (let seq = 1; seq <= 100_000; seq += 1000) await store.append(Array.from({ length: 1000 }, (_, i) => entry(seq + i, "x".repeat(400))));
+    for (let seq = 1; seq <= 100_000; seq += 1000)
+      await store.append(Array.from({ length: 1000 }, (_, i) => entry(seq + i, "x".repeat(400))));
     await store.close();
     const before = process.cpuUsage();
     const again = await openEmbeddedStore({ directory });
@@ -155,7 +172,10 @@ describe("one writer", () => {
 });
 
 /** Files that fail when told to. */
-function faulty(fault: { append?: (bytes: Uint8Array) => Error | number | undefined; sync?: () => Error | undefined }): FilePort {
+function faulty(fault: {
+  append?: (bytes: Uint8Array) => Error | number | undefined;
+  sync?: () => Error | undefined;
+}): FilePort {
   return {
     ...nodeFiles,
     async open(path, exclusive) {
@@ -186,12 +206,17 @@ describe("when the disk fails", () => {
   it("F03: a full disk acknowledges nothing, and what was acknowledged before is all there afterwards", async () => {
     const directory = freshDirectory();
     let full = false;
-    const store = await openEmbeddedStore({ directory, files: faulty({ append: () => (full ? 11 : undefined) }) });
+    const store = await openEmbeddedStore({
+      directory,
+      files: faulty({ append: () => (full ? 11 : undefined) }),
+    });
     await store.append([entry(1)]);
     full = true;
     await expect(store.append([entry(2)])).rejects.toThrow("cannot be written any more");
     full = false;
-    await expect(store.append([entry(3)]), "it does not carry on as if nothing had happened").rejects.toThrow("cannot be written");
+    await expect(store.append([entry(3)]), "it does not carry on as if nothing had happened").rejects.toThrow(
+      "cannot be written",
+    );
     await store.close();
     const again = await openEmbeddedStore({ directory });
     expect(again.entries.map(({ seq }) => seq)).toEqual([1]);
@@ -202,7 +227,10 @@ describe("when the disk fails", () => {
   it("F04: a failed sync stops every further acknowledgement", async () => {
     const directory = freshDirectory();
     let broken = false;
-    const store = await openEmbeddedStore({ directory, files: faulty({ sync: () => (broken ? new Error("I/O error.") : undefined) }) });
+    const store = await openEmbeddedStore({
+      directory,
+      files: faulty({ sync: () => (broken ? new Error("I/O error.") : undefined) }),
+    });
     await store.append([entry(1)]);
     broken = true;
     await expect(store.append([entry(2)])).rejects.toThrow("fix the disk");

@@ -4,7 +4,12 @@ import type { LogEntry, LogStore } from "../../src/hub/store.ts";
 
 export const entry = (seq: number, text = `entry ${seq}`): LogEntry => ({
   seq,
-  event: { type: "aaep:agent.session.started", event_id: `evt_${seq}`, session_id: "sess_1", summary_normal: text } as never,
+  event: {
+    type: "aaep:agent.session.started",
+    event_id: `evt_${seq}`,
+    session_id: "sess_1",
+    summary_normal: text,
+  } as never,
 });
 
 export async function readAll(store: LogStore, from = 1): Promise<number[]> {
@@ -13,7 +18,10 @@ export async function readAll(store: LogStore, from = 1): Promise<number[]> {
   return seqs;
 }
 
-export function storeContract(name: string, open: () => Promise<{ store: LogStore; close: () => Promise<void> }>): void {
+export function storeContract(
+  name: string,
+  open: () => Promise<{ store: LogStore; close: () => Promise<void> }>,
+): void {
   const using = async (work: (store: LogStore) => Promise<void>) => {
     const { store, close } = await open();
     try {
@@ -35,7 +43,11 @@ export function storeContract(name: string, open: () => Promise<{ store: LogStor
     it("answers calls in the order they were made, however many are under way", () =>
       using(async (store) => {
         const answered: number[] = [];
-        await Promise.all(Array.from({ length: 200 }, (_, i) => store.append([entry(i + 1)]).then(() => answered.push(i + 1))));
+        await Promise.all(
+          Array.from({ length: 200 }, (_, i) =>
+            store.append([entry(i + 1)]).then(() => answered.push(i + 1)),
+          ),
+        );
         expect(answered).toEqual(Array.from({ length: 200 }, (_, i) => i + 1));
         expect(await readAll(store)).toHaveLength(200);
       }));

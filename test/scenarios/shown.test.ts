@@ -16,13 +16,17 @@ describe("what is shown beside a question", () => {
         action: { en: "Transfer the money.", de: "Das Geld überweisen.", "pt-BR": "Transferir o dinheiro." },
         consequence: { en: "It is gone.", de: "Es ist weg.", "pt-BR": "Ele se foi." },
         labels: { amount: { en: "Amount", de: "Betrag", "pt-BR": "Valor" }, to: "To" },
-        display: { amount: (value) => ({ en: `${value} dollars`, de: `${value} Dollar`, "pt-BR": `${value} dólares` }) },
+        display: {
+          amount: (value) => ({ en: `${value} dollars`, de: `${value} Dollar`, "pt-BR": `${value} dólares` }),
+        },
       },
       () => 1,
     );
     await world.settle();
     const shown = ears.map(({ question }) => {
-      const { params } = (question as AwaitingConfirmation).extra_context as { params: { label: string; value: unknown }[] };
+      const { params } = (question as AwaitingConfirmation).extra_context as {
+        params: { label: string; value: unknown }[];
+      };
       return params.map(({ label, value }) => `${label}: ${value}`);
     });
     expect(shown).toEqual([
@@ -30,7 +34,9 @@ describe("what is shown beside a question", () => {
       ["Betrag: 500 Dollar", "To: savings"],
       ["Valor: 500 dólares", "To: savings"],
     ]);
-    const hashes = ears.map(({ question }) => (question as AwaitingConfirmation).extra_context?.["params_hash"]);
+    const hashes = ears.map(
+      ({ question }) => (question as AwaitingConfirmation).extra_context?.["params_hash"],
+    );
     expect(new Set(hashes).size).toBe(1);
     await ears[0]!.reject();
     await outcome;

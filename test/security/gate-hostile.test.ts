@@ -146,9 +146,9 @@ describe("taking it back after the yes", () => {
     const stop = new AbortController();
     const listener = listen(agent, { confirm: () => "accept" });
     const { append } = agent.hub;
-    agent.hub.append = (event, options) => {
+    agent.hub.append = (event, options, proof) => {
       if (event["type"] === "aaep:agent.tool.invoked") stop.abort();
-      return append.call(agent.hub, event, options);
+      return append.call(agent.hub, event, options, proof);
     };
     const session = agent.start({ summary: "Moving money." });
     let ran = 0;
@@ -395,5 +395,22 @@ describe("several at once", () => {
     const outcome = session.current.tool(TRANSFER, () => "done");
     await clock.settle();
     expect(await outcome).toEqual({ ran: true, value: "done" });
+  });
+});
+
+describe("the log itself", () => {
+  it("takes no announcement of something irreversible that no gate has passed (SEQ-14, CNF-01)", async () => {
+    const agent = createProducer({ agent_id: "hostile", clock: createFakeClock() });
+    const event = {
+      type: "aaep:agent.tool.invoked",
+      session_id: "sess_1",
+      tool: "transfer",
+      irreversible: true,
+      summary_normal: "Transferring.",
+    };
+    await expect(agent.hub.append(event)).rejects.toThrow("only by session.tool");
+    await expect(agent.hub.append(event, {}, Symbol("passed the gate"))).rejects.toThrow(
+      "only by session.tool",
+    );
   });
 });

@@ -26,7 +26,11 @@ export interface FilePort {
 }
 
 const openFile = promisify(open);
-const writeFile = promisify(write) as (fd: number, bytes: Uint8Array, offset: number) => Promise<{ bytesWritten: number }>;
+const writeFile = promisify(write) as (
+  fd: number,
+  bytes: Uint8Array,
+  offset: number,
+) => Promise<{ bytesWritten: number }>;
 const syncFile = promisify(fdatasync);
 const truncateFile = promisify(ftruncate);
 const closeFile = promisify(close);

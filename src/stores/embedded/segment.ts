@@ -20,7 +20,8 @@ export function encodeRecord(payload: string): Buffer {
 }
 
 /** Over the length as well: a flipped length must not pass for another record. */
-const checksum = (record: Uint8Array, size: number): number => crc32(record.subarray(PREFIX, PREFIX + size), size) >>> 0;
+const checksum = (record: Uint8Array, size: number): number =>
+  crc32(record.subarray(PREFIX, PREFIX + size), size) >>> 0;
 
 export interface ReadSegment {
   readonly payloads: string[];
@@ -33,24 +34,34 @@ export function readSegment(bytes: Uint8Array, name: string, last: boolean): Rea
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const torn = (at: number, what: string): ReadSegment => {
     if (last && nothingSoundAfter(buffer, at)) return { payloads, sound: at };
-    throw new EarshotError("log_damaged", `The log file ${name} is damaged at byte ${at}: ${what}. Restore it from a backup; nothing was changed.`);
+    throw new EarshotError(
+      "log_damaged",
+      `The log file ${name} is damaged at byte ${at}: ${what}. Restore it from a backup; nothing was changed.`,
+    );
   };
   const payloads: string[] = [];
   if (buffer.length < HEADER.length) {
     if (last) return { payloads, sound: 0 };
-    throw new EarshotError("log_damaged", `The log file ${name} is cut off in its header. Restore it from a backup; nothing was changed.`);
+    throw new EarshotError(
+      "log_damaged",
+      `The log file ${name} is cut off in its header. Restore it from a backup; nothing was changed.`,
+    );
   }
   if (!buffer.subarray(0, HEADER.length).equals(HEADER)) {
-    const version = buffer.subarray(0, 7).equals(HEADER.subarray(0, 7)) ? `has version ${buffer[7]}, which this release cannot read` : "is not a log of ours";
+    const version = buffer.subarray(0, 7).equals(HEADER.subarray(0, 7))
+      ? `has version ${buffer[7]}, which this release cannot read`
+      : "is not a log of ours";
     throw new EarshotError("log_unreadable", `The log file ${name} ${version}.`);
   }
   let at = HEADER.length;
   while (at < buffer.length) {
     if (buffer.length - at < PREFIX) return torn(at, "a record is cut off");
     const size = buffer.readUInt32LE(at);
-    if (size > LARGEST_RECORD || at + PREFIX + size > buffer.length) return torn(at, "a record is longer than the file");
+    if (size > LARGEST_RECORD || at + PREFIX + size > buffer.length)
+      return torn(at, "a record is longer than the file");
     const record = buffer.subarray(at, at + PREFIX + size);
-    if (checksum(record, size) !== record.readUInt32LE(4)) return torn(at, "a record does not match its checksum");
+    if (checksum(record, size) !== record.readUInt32LE(4))
+      return torn(at, "a record does not match its checksum");
     payloads.push(record.toString("utf8", PREFIX));
     at += PREFIX + size;
   }

@@ -48,7 +48,13 @@ const alive = (pid: number): boolean => {
 };
 
 export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<EmbeddedStore> {
-  const { directory, files = nodeFiles, segment_bytes = 64 * 1024 * 1024, durability = "sync", processAlive = alive } = options;
+  const {
+    directory,
+    files = nodeFiles,
+    segment_bytes = 64 * 1024 * 1024,
+    durability = "sync",
+    processAlive = alive,
+  } = options;
   await files.ensureDirectory(directory);
   await lock(directory, files, processAlive);
   const identity = await identify(directory, files);
@@ -67,7 +73,10 @@ export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<
   }
   for (let i = 1; i < entries.length; i++) {
     if (entries[i]!.seq !== entries[i - 1]!.seq + 1) {
-      throw new EarshotError("log_damaged", `The log in ${directory} jumps from entry ${entries[i - 1]!.seq} to ${entries[i]!.seq}: a file is missing. Restore it from a backup.`);
+      throw new EarshotError(
+        "log_damaged",
+        `The log in ${directory} jumps from entry ${entries[i - 1]!.seq} to ${entries[i]!.seq}: a file is missing. Restore it from a backup.`,
+      );
     }
   }
   let file: OpenFile | undefined;
@@ -116,7 +125,11 @@ export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<
         if (durability === "sync") await target.sync();
         for (const one of group) one.resolve();
       } catch (error) {
-        failure ??= new EarshotError("log_failed", `The log in ${directory} cannot be written any more: ${(error as Error).message} Nothing further is acknowledged; fix the disk and start again.`, { cause: error });
+        failure ??= new EarshotError(
+          "log_failed",
+          `The log in ${directory} cannot be written any more: ${(error as Error).message} Nothing further is acknowledged; fix the disk and start again.`,
+          { cause: error },
+        );
         for (const one of group) one.reject(failure);
       }
     }
@@ -164,7 +177,11 @@ export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<
   };
 }
 
-async function lock(directory: string, files: FilePort, processAlive: (pid: number) => boolean): Promise<void> {
+async function lock(
+  directory: string,
+  files: FilePort,
+  processAlive: (pid: number) => boolean,
+): Promise<void> {
   const path = join(directory, "lock");
   for (let attempt = 0; ; attempt++) {
     try {
@@ -176,7 +193,10 @@ async function lock(directory: string, files: FilePort, processAlive: (pid: numb
       if ((error as NodeJS.ErrnoException).code !== "EEXIST" || attempt > 2) throw error;
       const pid = Number(Buffer.from(await files.read(path)).toString("utf8"));
       if (pid > 0 && processAlive(pid)) {
-        throw new EarshotError("log_in_use", `The log in ${directory} is being written by process ${pid}. Stop it, or use another directory.`);
+        throw new EarshotError(
+          "log_in_use",
+          `The log in ${directory} is being written by process ${pid}. Stop it, or use another directory.`,
+        );
       }
       await files.remove(path);
     }
