@@ -46,9 +46,12 @@ export function findUnused() {
       new RegExp(`export (?:type )?\\* from "[./\\w-]*/${base}"`).test(sources.get(entry) ?? ""),
     );
     if (starred) continue;
-    for (const [, name] of text.matchAll(
-      /^export (?:async )?(?:const|let|function\*?|class|interface|type|enum) (\w+)/gm,
+    for (const [, kind, name] of text.matchAll(
+      /^export (?:async )?(const|let|function\*?|class|interface|type|enum) (\w+)/gm,
     )) {
+      // A shape that an export of the same file takes or gives is part of it: whoever calls it may want to name it.
+      const named = text.match(new RegExp(`\\b${name}\\b`, "g")).length;
+      if ((kind === "interface" || kind === "type") && named > 1) continue;
       const used = [...sources].some(
         ([other, code]) => other !== file && new RegExp(`\\b${name}\\b`).test(code),
       );

@@ -69,7 +69,7 @@ export function passSource(tape: Tape, at: number): number {
 
 export const CODE = 1;
 export const LINK_TEXT = 2;
-export const LINK_TARGET = 3;
+const LINK_TARGET = 3;
 /** A span that is not closed within this many units was never one. */
 const SPAN_MOST = 1000;
 const BLOCK_MARKS = "-*+#>|`~";

@@ -18,7 +18,7 @@ export const PROSE = 0;
 export const ITEM = 1;
 export const HEADING = 2;
 export const TABLE = 3;
-export const RULE = 4;
+const RULE = 4;
 export const FENCE = 5;
 export const UNDERLINE = 6; // of a heading above it
 export const BLANK_QUOTE = 7; // a lone >
@@ -287,8 +287,8 @@ export function levelOfBlocks(before: number, kind: number, newlines: number): n
 }
 
 export const OPENING_LINE = 0;
-export const INSIDE_LINE = 1;
-export const LINE_START = 2;
+const INSIDE_LINE = 1;
+const LINE_START = 2;
 export const CLOSED = 3;
 export const NOT_A_FENCE = 4;
 

@@ -39,7 +39,7 @@ export const SENTENCE = 2;
 export const PARAGRAPH = 3;
 
 /** A list item is one unit, but a listener is not kept waiting for a long one. */
-export const ITEM_MOST = 400;
+const ITEM_MOST = 400;
 /** "Name: Ana": a colon this near the opening of the line makes it an entry. */
 export const KEY_MOST = 32;
 

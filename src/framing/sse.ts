@@ -1,7 +1,7 @@
 /** Server-Sent Events on the way out (B.1.3). JSON never holds a raw line break, so one data line carries it whole. */
-export const SSE_EVENT = "aaep.event";
+const SSE_EVENT = "aaep.event";
 /** Messages that are no events of the stream, and carry no id: a control frame must not move a cursor. */
-export const SSE_MESSAGE = "aaep.message";
+const SSE_MESSAGE = "aaep.message";
 
 export const encodeSseEvent = (json: string, id: string | undefined): string =>
   id === undefined

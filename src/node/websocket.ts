@@ -162,7 +162,7 @@ export function attachWebSocket(server: Server, site: WebSocketSite): { close: (
 }
 
 /** One unmasked, unfragmented text frame (RFC 6455, 5.2). */
-export function encodeTextFrame(text: string): Buffer {
+function encodeTextFrame(text: string): Buffer {
   const size = Buffer.byteLength(text);
   const header = size < 126 ? 2 : size < 65_536 ? 4 : 10;
   const frame = Buffer.allocUnsafe(header + size);

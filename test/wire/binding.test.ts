@@ -1,5 +1,5 @@
 /** The bindings as the appendix has them (B.1, B.2): one table of behaviours, each over SSE and over WebSocket. */
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { WebSocket } from "ws";
 import type { Principal } from "../../src/protocol/principal.ts";
 import { type Caller, type Frame, requestWith, TRANSPORTS } from "./callers.ts";
@@ -253,8 +253,7 @@ describe.each(TRANSPORTS)("over %s", (transport, call) => {
     expect(await asked).toMatchObject({ ran: false, outcome: "disconnected" });
     expect(await caller.ended).toBeDefined();
     expect(question).toBeDefined();
-    await hall.settle();
-    expect(agent.hub.subscriptions).toBe(0);
+    await vi.waitFor(() => expect(agent.hub.subscriptions).toBe(0));
   });
 
   it("goes on exactly after the last event, without a word twice: TRN-05, SSE-05, WS-06 (CON-16)", async () => {
