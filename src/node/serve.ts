@@ -33,6 +33,9 @@ export interface Serving extends Site {
   close(): Promise<void>;
 }
 
+/** How long a reader may take to hear why the agent stops. */
+const LAST_WORDS_MS = 500;
+
 export async function serve(producer: Producer, options: ServeOptions = {}): Promise<Serving> {
   const { host = "127.0.0.1", port = 4600, tls } = options;
   const local = isLoopback(host);
@@ -45,6 +48,11 @@ export async function serve(producer: Producer, options: ServeOptions = {}): Pro
   const perAddress =
     options.limits?.connections_per_address ?? (local ? undefined : LIMITS.connections_per_address);
   if (perAddress !== undefined) limitPerAddress(server, perAddress);
+  const sockets = new Set<Socket>();
+  server.on("connection", (socket: Socket) => {
+    sockets.add(socket);
+    socket.once("close", () => sockets.delete(socket));
+  });
   const websockets = site.attachWebSocket(server);
   await websockets.announced;
   await listen(server, port, host);
@@ -55,8 +63,15 @@ export async function serve(producer: Producer, options: ServeOptions = {}): Pro
     site.stop();
     await websockets.close();
     await new Promise<void>((resolve) => {
-      server.close(() => resolve());
-      server.closeAllConnections?.();
+      // Readers get a moment for the last words; then nobody is waited for. HTTP/2 has no verb of its own for this.
+      const late = setTimeout(() => {
+        for (const socket of sockets) socket.destroy();
+      }, LAST_WORDS_MS);
+      server.close(() => {
+        clearTimeout(late);
+        resolve();
+      });
+      server.closeIdleConnections?.();
     });
   };
   let kept: ReturnType<typeof writeTokenFile> | undefined;

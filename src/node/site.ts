@@ -204,7 +204,7 @@ export async function createSite(producer: Producer, options: SiteOptions = {}):
       if (next && !ours) return next();
       void handleNodeRequest(site, request, response, limits);
     },
-    web: createWebHandler(site, limits.body_bytes),
+    web: createWebHandler(site, limits.body_bytes, limits),
     attachWebSocket(server) {
       const common = {
         guard,
