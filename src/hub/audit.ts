@@ -3,6 +3,7 @@
  * changed, removed, inserted or moved entry breaks the chain. Fields can be redacted afterwards without breaking it:
  * the chain binds each field's own salted hash, not the field.
  */
+import { canonicalJson } from "../protocol/formats.ts";
 
 /** One entry as it is kept. `fields` may lose values to redaction; `digests` never change. */
 export interface AuditEntry {
@@ -33,20 +34,9 @@ const hex = (bytes: ArrayBuffer): string =>
 const sha256 = async (text: string): Promise<string> =>
   hex(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text)));
 
-function canonical(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(canonical).join()}]`;
-  if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";
-  const fields = value as Record<string, unknown>;
-  return `{${Object.keys(fields)
-    .sort()
-    .filter((key) => fields[key] !== undefined)
-    .map((key) => `${JSON.stringify(key)}:${canonical(fields[key])}`)
-    .join()}}`;
-}
-
 /** The salt keeps a redacted value from being guessed from its hash. */
 const digestOf = (name: string, value: unknown, salt: string): Promise<string> =>
-  sha256(`${name}\n${salt}\n${canonical(value)}`);
+  sha256(`${name}\n${salt}\n${canonicalJson(value)}`);
 
 const hashOf = ({
   index,
@@ -55,7 +45,7 @@ const hashOf = ({
   digests,
   previous,
 }: Omit<AuditEntry, "hash" | "fields">): Promise<string> =>
-  sha256(canonical({ index, at, kind, digests, previous }));
+  sha256(canonicalJson({ index, at, kind, digests, previous }));
 
 export async function appendAudit(
   previous: AuditEntry | undefined,
@@ -66,7 +56,7 @@ export async function appendAudit(
   const digests: Record<string, string> = {};
   for (const [name, value] of Object.entries(record.fields)) {
     if (value === undefined) continue;
-    const field = { value: JSON.parse(canonical(value)) as unknown, salt: salt() };
+    const field = { value: JSON.parse(canonicalJson(value)) as unknown, salt: salt() };
     fields[name] = field;
     digests[name] = await digestOf(name, field.value, field.salt);
   }

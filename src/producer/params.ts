@@ -1,5 +1,6 @@
 /** Consent is to parameters: what was shown is what runs, frozen and bound by a hash (CON-49, A06). */
 import { EarshotError } from "../protocol/errors.ts";
+import { canonicalJson } from "../protocol/formats.ts";
 import { sha256Hex } from "./sha256.ts";
 import { clusterStart } from "./voice.ts";
 import { inLanguage, type Sentence } from "./words.ts";
@@ -56,18 +57,8 @@ function difference(given: unknown, copy: unknown, path: string): string | undef
   return undefined;
 }
 
-export function canonical(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(canonical).join()}]`;
-  if (typeof value !== "object" || value === null) return JSON.stringify(value);
-  const fields = value as Record<string, unknown>;
-  return `{${Object.keys(fields)
-    .sort()
-    .map((key) => `${JSON.stringify(key)}:${canonical(fields[key])}`)
-    .join()}}`;
-}
-
 /** What the run is bound to. It never leaves: a hash of a four-digit secret is the secret. */
-export const bindParams = (params: Params): string => sha256Hex(canonical(params));
+export const bindParams = (params: Params): string => sha256Hex(canonicalJson(params));
 
 /** What listeners get: the same, but for secrets, of which it says only that they are there. */
 export function hashParams(params: Params, secret: readonly string[]): string {
@@ -75,7 +66,7 @@ export function hashParams(params: Params, secret: readonly string[]): string {
     name,
     secret.includes(name) ? { masked: true } : value,
   ]);
-  return sha256Hex(canonical(Object.fromEntries(open)));
+  return sha256Hex(canonicalJson(Object.fromEntries(open)));
 }
 
 /** Names that are secrets whether the author says so or not. */

@@ -36,7 +36,7 @@ export interface ProducerOptions extends ProducerIdentity {
   readonly onAccept?: AcceptHook;
   /** Told how each question ended, and by whom, for your books. */
   readonly audit?: HubOptions["audit"];
-  /** Takes more secrets out of text meant for people. */
+  /** Takes more secrets out of text meant for people. Text it fails on is withheld, and the operator is told. */
   readonly redact?: (text: string) => string;
   /** Sentences for whoever operates the agent; console.warn by default. */
   readonly warn?: (sentence: string) => void;

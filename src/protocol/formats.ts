@@ -24,17 +24,20 @@ export function codePoints(text: string): number {
   return count;
 }
 
-const canonical = (value: unknown): string =>
-  isObject(value)
-    ? `{${Object.keys(value)
-        .sort()
-        .map((key) => `${JSON.stringify(key)}:${canonical(value[key])}`)
-        .join()}}`
-    : JSON.stringify(value);
+/** JSON with its keys in order: equal values, equal text, whoever wrote them. What is undefined is left out. */
+export function canonicalJson(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join()}]`;
+  if (!isObject(value)) return JSON.stringify(value) ?? "null";
+  return `{${Object.keys(value)
+    .filter((key) => value[key] !== undefined)
+    .sort()
+    .map((key) => `${JSON.stringify(key)}:${canonicalJson(value[key])}`)
+    .join()}}`;
+}
 
 export function isUnique(items: readonly unknown[]): boolean {
   if (items.length < 2) return true;
-  if (items.length > 16 || isObject(items[0])) return new Set(items.map(canonical)).size === items.length;
+  if (items.length > 16 || isObject(items[0])) return new Set(items.map(canonicalJson)).size === items.length;
   for (let i = 1; i < items.length; i++) {
     for (let j = 0; j < i; j++) if (items[i] === items[j]) return false;
   }
