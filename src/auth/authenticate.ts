@@ -69,6 +69,26 @@ export function keepExpiry(authorize: Authorizer): Authorizer {
   };
 }
 
+/** Who somebody is and what they may do here; "denied" where they are known, and may do nothing. */
+export type Admission = (credentials: Credentials) => Promise<Principal | "denied" | undefined>;
+
+export function admission(
+  authenticate: Authenticator,
+  authorize: Authorizer | undefined,
+  failed: (error: unknown) => void,
+): Admission {
+  return async (credentials) => {
+    const known = await authenticate(credentials);
+    if (!known || !authorize) return known;
+    try {
+      return (await authorize(known)) ?? "denied";
+    } catch (error) {
+      failed(error);
+      return "denied";
+    }
+  };
+}
+
 /** Whether both may hear and answer the same. */
 export const sameRights = (a: Principal, b: Principal): boolean => rightsOf(a) === rightsOf(b);
 const rightsOf = ({ role, audiences }: Principal): string =>

@@ -3,7 +3,7 @@ import { EventEmitter } from "node:events";
 import type { IncomingMessage, Server } from "node:http";
 import type { Duplex } from "node:stream";
 import { type WebSocket, WebSocketServer } from "ws";
-import type { Authenticator } from "../auth/authenticate.ts";
+import type { Admission } from "../auth/authenticate.ts";
 import type { Principal } from "../protocol/principal.ts";
 import type { Compat } from "./compat.ts";
 import type { createGuard } from "./guard.ts";
@@ -13,7 +13,7 @@ import { inquiryOf } from "./node-http.ts";
 interface CompatSocketSite {
   readonly paths: readonly string[];
   readonly guard: ReturnType<typeof createGuard>;
-  readonly authenticate: Authenticator;
+  readonly admit: Admission;
   readonly compat: Compat;
   readonly ping_ms: number;
   readonly message_bytes: number;
@@ -37,8 +37,8 @@ export function attachCompatSocket(
       return false;
     // What is refused here is refused there, in the same words.
     if (!site.guard(inquiry.header("host"), inquiry.header("origin"), inquiry.secure).ok) return false;
-    const principal = await site.authenticate(credentialsOf(inquiry));
-    if (!principal) return false;
+    const principal = await site.admit(credentialsOf(inquiry));
+    if (!principal || principal === "denied") return false;
     sockets.handleUpgrade(request, socket, head, (websocket) => open(websocket, principal));
     return true;
   };

@@ -1,7 +1,7 @@
 /** What happens on a gRPC server's calls: who may open one is asked first, then it is a subscription's line, or an answer. */
 import type { PeerCertificate } from "node:tls";
 import type { Metadata, Server, ServerDuplexStream, ServerUnaryCall } from "@grpc/grpc-js";
-import type { Authenticator, Certificate } from "../auth/authenticate.ts";
+import type { Admission, Certificate } from "../auth/authenticate.ts";
 import type { Door } from "../protocol/door.ts";
 import type { Principal } from "../protocol/principal.ts";
 import { type Grpc, MANIFEST_PATH, method, SUBSCRIBE_PATH } from "../transports/grpc/library.ts";
@@ -28,7 +28,7 @@ export interface GrpcLimits extends ReplyRateOptions {
 
 export interface GrpcSite {
   readonly guard: ReturnType<typeof createGuard>;
-  readonly admit: Authenticator;
+  readonly admit: Admission;
   readonly door: Door;
   readonly secure: boolean;
   readonly sessions: Set<GrpcSession>;
@@ -107,7 +107,8 @@ async function subscribe(site: GrpcSite, call: Call): Promise<void> {
     }),
   );
   if (call.cancelled) return;
-  if (principal) open(site, call, principal);
+  if (principal === "denied") endCall(site.grpc, call, endingOf("authorization_denied"));
+  else if (principal) open(site, call, principal);
   else endCall(site.grpc, call, endingOf("authentication_failed"));
 }
 

@@ -78,6 +78,10 @@ export function mayUseCookie(method: string, header: (name: string) => string | 
   return !isForeign(header);
 }
 
+/** Somebody followed a link, into a window of its own: what they see there is ours alone, and no other page reads it. */
+export const isVisit = (method: string, header: (name: string) => string | undefined): boolean =>
+  method === "GET" && header("sec-fetch-mode") === "navigate" && header("sec-fetch-dest") === "document";
+
 /** A page of another origin caused this request, though it does not say which (an image, a link, a form). */
 export function isForeign(header: (name: string) => string | undefined): boolean {
   const site = header("sec-fetch-site");

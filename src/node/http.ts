@@ -3,11 +3,12 @@ import type { Authenticator, Authorizer, Credentials } from "../auth/authenticat
 import type { CookieJar } from "../auth/cookie.ts";
 import type { Principal } from "../protocol/principal.ts";
 import { type HttpAnswer, type HttpQuestion, json } from "../transports/sse/server.ts";
-import { type createGuard, isForeign, mayUseCookie, PREFLIGHT } from "./guard.ts";
+import { type createGuard, isForeign, isVisit, mayUseCookie, PREFLIGHT } from "./guard.ts";
 import type { Logger } from "./log.ts";
 import type { Publication } from "./manifest.ts";
 import type { Metrics } from "./metrics.ts";
 import type { ReplyRate } from "./reply-rate.ts";
+import type { Beside } from "./routes.ts";
 import { parseTraceparent } from "./trace.ts";
 
 export interface Inquiry {
@@ -15,6 +16,7 @@ export interface Inquiry {
   readonly url: URL;
   readonly secure: boolean;
   header(name: string): string | undefined;
+  headers(): Iterable<[string, string]>;
   readonly certificate: Credentials["certificate"];
   body(): Promise<Uint8Array | "too_large">;
 }
@@ -33,6 +35,8 @@ export interface HttpSite {
   readonly sse: Handler;
   /** The bare streams of existing clients, where they are served. */
   readonly compat?: Handler | undefined;
+  /** What is served beside AAEP. */
+  readonly beside: Beside;
   readonly published: Publication;
   readonly ready: () => boolean;
   readonly metrics: Metrics;
@@ -47,7 +51,7 @@ export function credentialsOf({
   method,
   header,
   certificate,
-}: Omit<Inquiry, "secure" | "body">): Credentials {
+}: Omit<Inquiry, "secure" | "body" | "headers">): Credentials {
   return {
     bearer: /^Bearer +([^\s]+)$/i.exec(header("authorization") ?? "")?.[1],
     ticket: url.searchParams.get("ticket") ?? undefined,
@@ -66,11 +70,11 @@ const UNAUTHENTICATED = {
   reason_code: "authentication_required",
   reason_message: "Send credentials: Authorization: Bearer with the token of this agent.",
 };
-const DENIED = {
+export const DENIED = {
   type: "subscription.rejected",
   reason_code: "authorization_denied",
   reason_message: "You are known, but not entitled to hear this agent. Ask whoever runs it.",
-};
+} as const;
 /** Nothing here is a page, and nothing of it belongs into somebody else's. */
 const SAFE = { "x-content-type-options": "nosniff", "cross-origin-resource-policy": "same-origin" };
 
@@ -129,7 +133,12 @@ async function route(site: HttpSite, inquiry: Inquiry): Promise<HttpAnswer> {
   const ours = pathname.startsWith(`${site.prefix}/`);
   // Existing clients know nothing of a prefix.
   const bare = site.compat !== undefined && (pathname === "/events" || pathname === "/messages");
-  if (!ours && !bare && pathname !== "/metrics") return notFound(site);
+  const beside = !ours && !bare && pathname !== "/metrics";
+  if (beside && (!isForeign(header) || isVisit(method, header))) {
+    const page = await site.beside.pages?.(inquiry);
+    if (page) return page;
+  }
+  if (beside && !site.beside.routes) return notFound(site);
   if (isForeign(header)) {
     site.metrics.count("earshot_refusals_total", { reason: "origin" });
     return json(403, {
@@ -144,6 +153,10 @@ async function route(site: HttpSite, inquiry: Inquiry): Promise<HttpAnswer> {
     return principal
       ? json(403, DENIED)
       : json(401, UNAUTHENTICATED, { "www-authenticate": 'Bearer realm="aaep"' });
+  }
+  if (beside) {
+    const inTimeOnly = { ...inquiry, body: () => inTime(inquiry.body(), site.body_ms) };
+    return (await site.beside.routes!(inTimeOnly, principal)) ?? notFound(site);
   }
   if (!ours && pathname === "/metrics") return metrics(site, principal);
   if (path === "/session") return session(site, inquiry);

@@ -23,10 +23,11 @@ export function createWebHandler(
       url,
       secure: url.protocol === "https:",
       header: (name) => request.headers.get(name) ?? (name === "host" ? url.host : undefined),
+      headers: () => request.headers,
       certificate: undefined,
       body: () => readBody(request, body_bytes),
     });
-    if (!stream) return new Response(status === 204 ? null : (body ?? null), { status, headers });
+    if (!stream) return new Response(status === 204 ? null : ((body as BodyInit | undefined) ?? null), { status, headers });
     return new Response(openStream(stream, request.signal, limits), { status, headers });
   };
 }

@@ -3,7 +3,7 @@ import type { IncomingMessage, Server } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { type WebSocket, WebSocketServer } from "ws";
-import type { Authenticator } from "../auth/authenticate.ts";
+import type { Admission } from "../auth/authenticate.ts";
 import { closeReason } from "../protocol/close-reasons.ts";
 import type { Door } from "../protocol/door.ts";
 import type { Principal } from "../protocol/principal.ts";
@@ -17,7 +17,7 @@ import { Writer } from "./writer.ts";
 export interface WebSocketSite {
   readonly path: string;
   readonly guard: ReturnType<typeof createGuard>;
-  readonly authenticate: Authenticator;
+  readonly admit: Admission;
   readonly door: Door;
   readonly metrics: Metrics;
   readonly ping_ms: number;
@@ -67,14 +67,17 @@ export function attachWebSocket(server: Server, site: WebSocketSite): { close: (
     const offered = (inquiry.header("sec-websocket-protocol") ?? "").split(",").map((name) => name.trim());
     if (!offered.includes(SUBPROTOCOL))
       return refuse(socket, "400 Bad Request", `Offer the subprotocol ${SUBPROTOCOL}.`);
-    const principal = await site.authenticate(credentialsOf(inquiry));
+    const principal = await site.admit(credentialsOf(inquiry));
+    const known = principal !== undefined && principal !== "denied";
+    if (!known)
+      site.metrics.count("earshot_refusals_total", { reason: principal ? "denied" : "credentials" });
     sockets.handleUpgrade(request, socket, head, (websocket) => {
-      if (principal) open(websocket, principal, socket as Socket);
-      else {
-        const { websocket: code, sentence } = closeReason("authentication_failed");
-        websocket.on("error", () => {});
-        websocket.close(code, sentence);
-      }
+      if (known) return open(websocket, principal, socket as Socket);
+      const { websocket: code, sentence } = closeReason(
+        principal === "denied" ? "authorization_denied" : "authentication_failed",
+      );
+      websocket.on("error", () => {});
+      websocket.close(code, sentence);
     });
   };
   const onUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer) => {

@@ -1,5 +1,5 @@
 /** The log in memory: the library's default, and the reference the store contract is written against. */
-import type { LogEntry, LogStore } from "../hub/store.ts";
+import type { Fact, LogEntry, LogStore } from "../hub/store.ts";
 import { type RandomBytes, systemRandom } from "../protocol/ids.ts";
 
 const DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
@@ -15,17 +15,27 @@ export function createMemoryStore({
   most = 100_000,
 }: MemoryStoreOptions = {}): LogStore {
   const entries: LogEntry[] = [];
+  const kinds = new Map<string, Map<string, Fact>>();
   const bytes = random(10);
   const epoch = Array.from(bytes.subarray(0, 6), (byte) => DIGITS[byte % 62]).join("");
   const key = new DataView(bytes.buffer, bytes.byteOffset).getUint32(6);
   return {
     identity: { epoch, key },
-    async append(added) {
+    async append(added, facts = []) {
+      for (const fact of facts) keep(kinds, fact);
       for (const entry of added) entries.push(entry);
       if (entries.length > most * 1.25) entries.splice(0, entries.length - most);
     },
     async *read(from) {
       for (const entry of [...entries]) if (entry.seq >= from) yield entry;
     },
+    facts: (kind) => [...(kinds.get(kind)?.values() ?? [])],
   };
+}
+
+function keep(kinds: Map<string, Map<string, Fact>>, fact: Fact): void {
+  const kind = kinds.get(fact.kind) ?? new Map<string, Fact>();
+  kinds.set(fact.kind, kind);
+  if (fact.value === null) kind.delete(fact.key);
+  else kind.set(fact.key, fact);
 }

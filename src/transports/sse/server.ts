@@ -40,7 +40,7 @@ export interface OpenStream {
 export interface HttpAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body?: string;
+  readonly body?: string | Uint8Array;
   /** Called with the stream once the headers are out. */
   readonly stream?: (stream: ByteStream) => OpenStream;
 }

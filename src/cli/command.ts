@@ -1,0 +1,118 @@
+/**
+ * What a command is: data for help, completion and the parser, and one function. A command touches the world only
+ * through `Io`, so that tests can be its terminal.
+ */
+import type { Readable, Writable } from "node:stream";
+
+export interface Flag {
+  readonly type: "boolean" | "string";
+  readonly help: string;
+  /** What help calls the value: `--rate EVENTS`. */
+  readonly value?: string;
+  readonly short?: string;
+  /** May be given several times. */
+  readonly multiple?: boolean;
+  /** The only values taken. */
+  readonly choices?: readonly string[];
+}
+
+export type Flags = Readonly<Record<string, Flag>>;
+
+export type FlagValues<F extends Flags> = {
+  readonly [Name in keyof F]: F[Name]["type"] extends "boolean"
+    ? boolean
+    : F[Name] extends { readonly multiple: true }
+      ? readonly string[]
+      : string | undefined;
+};
+
+export interface Input<F extends Flags = Flags> {
+  /** What stands behind the flags. */
+  readonly args: readonly string[];
+  readonly flags: FlagValues<F>;
+  readonly io: Io;
+}
+
+export interface Command<F extends Flags = Flags> {
+  /** `[address]`, `<file...>`: what may stand behind the command's name. */
+  readonly takes?: string;
+  /** Most arguments taken; none by default. */
+  readonly most?: number;
+  /** One or two sentences for help. */
+  readonly about: string;
+  readonly flags: F;
+  /** Each a line that can be pasted, and what it does. */
+  readonly examples: readonly (readonly [line: string, does: string])[];
+  /** What its exit codes mean, beyond EXIT. */
+  readonly exits?: readonly (readonly [code: number, means: string])[];
+  /** Gives the exit code. */
+  run(input: Input<F>): Promise<number>;
+}
+
+/** Keeps the flags' types. */
+export const command = <const F extends Flags>(one: Command<F>): Command<F> => one;
+
+export interface Io {
+  readonly stdin: Readable & { readonly isTTY?: boolean; setRawMode?(on: boolean): unknown };
+  readonly stdout: Writable & { readonly isTTY?: boolean; readonly columns?: number };
+  readonly stderr: Writable & { readonly isTTY?: boolean };
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly cwd: string;
+  /** Aborted by Ctrl+C, by SIGTERM, and when whoever read standard output has gone; `reason` says which. */
+  readonly signal: AbortSignal;
+}
+
+export type Interruption = "SIGINT" | "SIGTERM" | "closed pipe";
+
+export const EXIT = {
+  ok: 0,
+  /** It ran, and what it looked at or tried is not well. */
+  failed: 1,
+  /** The command line could not be understood. */
+  usage: 2,
+  /** Nothing answers at the address, or it refuses us. */
+  unreachable: 3,
+  /** Ctrl+C. */
+  interrupted: 130,
+} as const;
+
+/** Ends a command with a sentence for a person: what is wrong, then what to do. No stack. */
+export class CommandError extends Error {
+  override readonly name = "CommandError";
+  readonly exit: number;
+  constructor(message: string, exit: number = EXIT.failed) {
+    super(message);
+    this.exit = exit;
+  }
+}
+
+export const usage = (message: string): CommandError => new CommandError(message, EXIT.usage);
+
+/** A line on standard output: results. */
+export const print = (io: Io, line: string): void => {
+  io.stdout.write(`${line}\n`);
+};
+
+/** A line on standard error: what a person should know and a pipe should not carry. */
+export const say = (io: Io, line: string): void => {
+  io.stderr.write(`${line}\n`);
+};
+
+/** Resolves when the command should end: for those that run until they are stopped. */
+export const stopped = ({ signal }: Io): Promise<Interruption> =>
+  new Promise((resolve) => {
+    const done = () => resolve(signal.reason as Interruption);
+    if (signal.aborted) done();
+    else signal.addEventListener("abort", done, { once: true });
+  });
+
+/** A whole number in a flag, or a sentence that says what was expected. */
+export function wholeNumber(
+  name: string,
+  text: string,
+  { least = 0, most = Number.MAX_SAFE_INTEGER }: { least?: number; most?: number } = {},
+): number {
+  const value = Number(text);
+  if (/^\d+$/.test(text) && value >= least && value <= most) return value;
+  throw usage(`--${name} takes a whole number from ${least} to ${most}, not "${text}".`);
+}

@@ -1,0 +1,10 @@
+import { CommandError, command } from "../command.ts";
+
+export default command({
+  about: "Not built yet.",
+  flags: {},
+  examples: [],
+  async run(): Promise<number> {
+    throw new CommandError("earshot audit is not built yet.");
+  },
+});

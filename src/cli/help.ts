@@ -1,0 +1,34 @@
+/** Help as plain lines: no columns that a screen reader would read across, no wraps that cut a command. */
+import type { Command, Flags } from "./command.ts";
+import { COMMANDS } from "./commands.ts";
+
+export const overview = (): string =>
+  [
+    "Earshot lets people who use screen readers, braille, captions, voice or switches hear what an AI agent does, and decide.",
+    "",
+    "Usage: earshot <command> [options]",
+    "",
+    "Commands:",
+    ...Object.entries(COMMANDS).map(([name, { summary }]) => `  ${name}: ${summary}`),
+    "",
+    "Begin with: earshot demo",
+    'Help on a command: earshot <command> --help. Version: "earshot --version".',
+    "",
+    "Exit codes: 0 all well. 1 it ran, and something is not well. 2 the command line is wrong.",
+    "3 nothing answers at the address, or it refuses. 130 stopped by Ctrl+C.",
+  ].join("\n");
+
+export function helpOn(name: string, { takes, about, flags, examples, exits = [] }: Command<Flags>): string {
+  const lines = [`Usage: earshot ${name}${takes ? ` ${takes}` : ""} [options]`, "", about];
+  const named = Object.entries(flags);
+  if (named.length > 0) lines.push("", "Options:");
+  for (const [flag, { type, value = "VALUE", short, choices, help }] of named) {
+    const shape = type === "string" ? ` ${choices ? choices.join("|") : value}` : "";
+    lines.push(`  ${short ? `-${short}, ` : ""}--${flag}${shape}: ${help}`);
+  }
+  lines.push("", "Examples:");
+  for (const [line, does] of examples) lines.push(`  ${line}`, `    ${does}`);
+  if (exits.length > 0) lines.push("", "Exit codes:");
+  for (const [code, means] of exits) lines.push(`  ${code}: ${means}`);
+  return lines.join("\n");
+}

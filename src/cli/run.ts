@@ -1,0 +1,55 @@
+/** One command line, from words to exit code. */
+import { nearest, readArguments } from "./arguments.ts";
+import { CommandError, EXIT, type Io, print, say } from "./command.ts";
+import { COMMANDS } from "./commands.ts";
+import { helpOn, overview } from "./help.ts";
+
+export async function run(argv: readonly string[], io: Io, version: string): Promise<number> {
+  try {
+    return await dispatch(argv, io, version);
+  } catch (error) {
+    if (io.signal.aborted) return interrupted(io);
+    // Errors of ours say what to do; anything else is a fault of the program and is shown as one.
+    const { code, message, exit = EXIT.failed, stack } = error as Error & { code?: string; exit?: number };
+    const known = error instanceof CommandError || (error as Error).name === "EarshotError";
+    say(
+      io,
+      known || (code && /^E[A-Z]+$/.test(code)) ? `earshot: ${message}` : `earshot: ${stack ?? message}`,
+    );
+    return exit;
+  }
+}
+
+async function dispatch(argv: readonly string[], io: Io, version: string): Promise<number> {
+  const [first, ...rest] = argv;
+  if (first === undefined) {
+    say(io, overview());
+    return EXIT.usage;
+  }
+  if (first === "--version" || first === "-v") {
+    print(io, version);
+    return EXIT.ok;
+  }
+  if (first === "--help" || first === "-h" || (first === "help" && rest.length === 0)) {
+    print(io, overview());
+    return EXIT.ok;
+  }
+  const [name, args] = first === "help" ? [rest[0]!, ["--help"]] : [first, rest];
+  if (!Object.hasOwn(COMMANDS, name)) {
+    const near = nearest(name, Object.keys(COMMANDS));
+    throw new CommandError(
+      `There is no command "${name}".${near ? ` Did you mean "earshot ${near}"?` : ""} "earshot --help" lists them all.`,
+      EXIT.usage,
+    );
+  }
+  const command = await COMMANDS[name]!.load();
+  const { help, ...input } = readArguments(name, command, args);
+  if (help) {
+    print(io, helpOn(name, command));
+    return EXIT.ok;
+  }
+  return command.run({ ...input, io });
+}
+
+/** Ctrl+C has a code of its own; being stopped by a supervisor or losing one's reader is no failure. */
+const interrupted = ({ signal }: Io): number => (signal.reason === "SIGINT" ? EXIT.interrupted : EXIT.ok);
