@@ -20,6 +20,8 @@ export interface LogStore {
    * order.
    */
   append(entries: readonly LogEntry[], facts?: readonly Fact[]): Promise<void>;
+  /** The newest entries it holds, oldest first, without holes: what a hub that starts here goes on from. */
+  recent(): readonly LogEntry[];
   /** Everything kept from a place on. */
   read(from: number): AsyncIterable<LogEntry>;
   /** The acknowledged facts of a kind that have not been removed, each key where it was first written. */

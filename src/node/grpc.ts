@@ -1,10 +1,20 @@
 /** One producer on a gRPC server of its own (B.5): guarded, authenticated and limited like every other way in. */
 import { randomBytes } from "node:crypto";
 import type { Server } from "@grpc/grpc-js";
-import { type Authenticator, type Authorizer, failClosed, tokenAuthenticator } from "../auth/authenticate.ts";
+import {
+  type Admission,
+  type Authenticator,
+  type Authorizer,
+  admission,
+  failClosed,
+  keepExpiry,
+  tokenAuthenticator,
+} from "../auth/authenticate.ts";
 import type { Producer } from "../producer/producer.ts";
+import type { Door } from "../protocol/door.ts";
 import { EarshotError } from "../protocol/errors.ts";
 import type { Principal } from "../protocol/principal.ts";
+import type { ProducerManifest } from "../protocol/types.ts";
 import { type Grpc, loadGrpc } from "../transports/grpc/library.ts";
 import { doorOf } from "./door.ts";
 import { createGrpcServer, type GrpcLimits, type GrpcSite, LINGER_MS } from "./grpc-calls.ts";
@@ -67,40 +77,54 @@ const LIMITS: GrpcLimits = {
 
 const LOCAL_USER: Principal = { id: "local", role: "reply", audiences: "all" };
 
+/** What a gRPC server shares with the other ways to the same agent. */
+export interface GrpcInside {
+  readonly door: Door;
+  readonly log: Logger;
+  readonly manifest: () => ProducerManifest;
+}
+
 export async function serveGrpc(producer: Producer, options: GrpcOptions = {}): Promise<ServingGrpc> {
+  const log = createLogger(options.log);
+  return openGrpcServer(producer.identity.agent_id, options, {
+    log,
+    door: keepDoor(doorOf(producer.hub), {
+      metrics: createMetrics(),
+      log,
+      rate: createReplyRate({ ...LIMITS, ...options.limits }),
+      known: (id, principal) => producer.hub.find(id, principal)?.principal,
+    }),
+    manifest: () =>
+      buildManifest(producer.hub.offer, { transports: ["grpc"], prefix: "/", contact: options.contact }),
+  });
+}
+
+export async function openGrpcServer(
+  agent_id: string,
+  options: GrpcOptions,
+  { door, log, manifest }: GrpcInside,
+): Promise<ServingGrpc> {
   const { host = "127.0.0.1", port = 4601, tls, insecureLoopback = false } = options;
   mustBeSafe(options, host);
   const grpc = await loadGrpc();
   const limits = { ...LIMITS, ...options.limits };
-  const log = createLogger(options.log);
-  const metrics = createMetrics();
   const token =
     options.auth || insecureLoopback ? undefined : (options.token ?? randomBytes(32).toString("hex"));
   const names = ["localhost", "127.0.0.1", "[::1]", ...(options.hosts ?? [])];
   const site: GrpcSite = {
     guard: createGuard({ hosts: [...names, ...(isWildcard(host) ? [] : [asHost(host)])], origins: [] }),
-    admit: admission(options, token, log),
-    door: keepDoor(doorOf(producer.hub), {
-      metrics,
-      log,
-      rate: createReplyRate(limits),
-      known: (id, principal) => producer.hub.find(id, principal)?.principal,
-    }),
+    admit: admissionFor(options, token, log),
+    door,
     secure: tls !== undefined,
     sessions: new Set(),
     limits,
     grpc,
-    manifest: () => {
-      const { contact } = options;
-      return JSON.stringify(
-        buildManifest(producer.hub.offer, { transports: ["grpc"], prefix: "/", contact }),
-      );
-    },
+    manifest: () => JSON.stringify(manifest()),
   };
   const server = createGrpcServer(site, options.reflection !== false);
   const bound = await listen(grpc, server, `${asHost(host)}:${port}`, tls);
   const address = `${tls ? "grpcs" : "grpc"}://${asHost(host)}:${bound}`;
-  log("info", "listening", { url: address, agent_id: producer.identity.agent_id });
+  log("info", "listening", { url: address, agent_id });
   if (insecureLoopback) {
     log("warn", "insecure_loopback", {
       message:
@@ -151,17 +175,16 @@ function mustBeSafe({ tls, auth, token, hosts = [], insecureLoopback }: GrpcOpti
   }
 }
 
-function admission({ auth, authorize }: GrpcOptions, token: string | undefined, log: Logger): Authenticator {
+function admissionFor({ auth, authorize }: GrpcOptions, token: string | undefined, log: Logger): Admission {
   const failed = (error: unknown) =>
     log("error", "authentication_failed", { message: "`auth` threw, so nobody was let in.", error });
   const local: Authenticator = token
     ? tokenAuthenticator(token, LOCAL_USER)
     : // Through a proxy anybody might come, and this is for people at this machine.
       ({ proxied }) => (proxied ? undefined : LOCAL_USER);
-  return failClosed(async (credentials) => {
-    const known = await (auth ?? local)(credentials);
-    return known && authorize ? authorize(known) : known;
-  }, failed);
+  return admission(failClosed(auth ?? local, failed), authorize && keepExpiry(authorize), (error) =>
+    log("error", "authorize_failed", { message: "`authorize` threw, so nobody was let in.", error }),
+  );
 }
 
 function listen(grpc: Grpc, server: Server, address: string, tls: GrpcTls | undefined): Promise<number> {

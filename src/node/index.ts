@@ -17,8 +17,10 @@ export { type IpcLimits, type IpcOptions, type ServingIpc, serveIpc } from "./ip
 export { safeName, socketDirectory, socketPath } from "./ipc-path.ts";
 export type { LogEntry, LogLevel, LogSink } from "./log.ts";
 export { generateSigningKey, type SigningKey, signManifest } from "./manifest.ts";
+export type { Pages, Routes } from "./routes.ts";
 export { type ServeOptions, type Serving, serve } from "./serve.ts";
 export { createSite, type ServeLimits, type Site, type SiteOptions } from "./site.ts";
 export { type ServingStdio, type StdioOptions, serveStdio } from "./stdio.ts";
 export { readTokenFiles, type TokenFile, tokenDirectory } from "./token-file.ts";
+export type { GrpcWay, UnixWay } from "./ways.ts";
 export { formatTraceparent, parseTraceparent, type TraceContext } from "./trace.ts";

@@ -4,16 +4,19 @@ import { randomBytes } from "node:crypto";
 import { renameSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type Server, type Socket } from "node:net";
 import { dirname, isAbsolute, join } from "node:path";
+import type { Authorizer } from "../auth/authenticate.ts";
 import type { Producer } from "../producer/producer.ts";
 import { EarshotError } from "../protocol/errors.ts";
+import type { Door } from "../protocol/door.ts";
 import { EXTENSION_PREFIX } from "../protocol/extension.ts";
 import type { Principal } from "../protocol/principal.ts";
 import type { ProducerManifest } from "../protocol/types.ts";
 import { type IpcSession, openIpc } from "../transports/ipc/server.ts";
 import { doorOf } from "./door.ts";
+import { DENIED } from "./http.ts";
 import { type Bound, bindSocket } from "./ipc-bind.ts";
 import { isPipe, manifestPath, socketPath } from "./ipc-path.ts";
-import { createLogger, type LogSink } from "./log.ts";
+import { createLogger, type Logger, type LogSink } from "./log.ts";
 import { buildManifest } from "./manifest.ts";
 import { createMetrics } from "./metrics.ts";
 import { keepDoor } from "./porter.ts";
@@ -38,6 +41,8 @@ export interface IpcOptions {
   readonly directory?: string;
   /** What whoever can open the socket may do; one local user who hears and answers everything, by default. */
   readonly principal?: Principal;
+  /** Asked about that principal for every connection; undefined refuses it. */
+  readonly authorize?: Authorizer;
   readonly contact?: string;
   readonly limits?: Partial<IpcLimits>;
   readonly log?: LogSink;
@@ -64,8 +69,44 @@ const LOCAL_USER: Principal = { id: "local", role: "reply", audiences: "all" };
 /** Whoever was told to leave has so long to read why. */
 const LINGER_MS = 1_000;
 
-export async function serveIpc(producer: Producer, options: IpcOptions = {}): Promise<ServingIpc> {
-  const { agent_id } = producer.identity;
+/** What a socket shares with the other ways to the same agent. */
+export interface IpcInside {
+  readonly door: Door;
+  readonly log: Logger;
+  readonly manifest: (path: string, pipe: boolean) => ProducerManifest;
+}
+
+export function serveIpc(producer: Producer, options: IpcOptions = {}): Promise<ServingIpc> {
+  const log = createLogger(options.log);
+  return openIpcServer(producer.identity.agent_id, options, {
+    log,
+    door: keepDoor(doorOf(producer.hub), {
+      metrics: createMetrics(),
+      log,
+      rate: createReplyRate({ refused_replies: 20, forgive_ms: 3_000 }),
+      known: (id, principal) => producer.hub.find(id, principal)?.principal,
+    }),
+    manifest: (socket, pipe) =>
+      buildManifest(producer.hub.offer, {
+        transports: [pipe ? "named-pipe" : "unix-socket"],
+        socket,
+        contact: options.contact,
+      }),
+  });
+}
+
+/** Somebody is there, and may not hear this agent: their request is answered with that, and nothing else. */
+const CLOSED_DOOR: Door = {
+  request: () => ({ answer: DENIED }),
+  find: () => undefined,
+  handle: () => ({ taken: false }),
+};
+
+export async function openIpcServer(
+  agent_id: string,
+  options: IpcOptions,
+  { door, log, manifest }: IpcInside,
+): Promise<ServingIpc> {
   const path = options.path ?? socketPath(agent_id, options.directory);
   const pipe = isPipe(path);
   if (!pipe && (process.platform === "win32" || !isAbsolute(path))) {
@@ -75,20 +116,24 @@ export async function serveIpc(producer: Producer, options: IpcOptions = {}): Pr
     );
   }
   const limits = { ...LIMITS, ...options.limits };
-  const log = createLogger(options.log);
-  const door = keepDoor(doorOf(producer.hub), {
-    metrics: createMetrics(),
-    log,
-    rate: createReplyRate({ refused_replies: 20, forgive_ms: 3_000 }),
-  });
-  const principal = options.principal ?? LOCAL_USER;
+  const { principal = LOCAL_USER, authorize } = options;
   const open = new Map<Socket, IpcSession>();
-  const accept = (socket: Socket) =>
-    void open.set(
-      socket,
-      attend(socket, () => open.delete(socket)),
-    );
-  const attend = (socket: Socket, gone: () => void): IpcSession => {
+  const sockets = new Set<Socket>();
+  const accept = async (socket: Socket) => {
+    sockets.add(socket);
+    socket.on("error", () => {});
+    socket.on("close", () => sockets.delete(socket));
+    let allowed: Principal | undefined = principal;
+    try {
+      // Nothing is read before it is known what they may do.
+      if (authorize) allowed = await authorize(principal);
+    } catch (error) {
+      allowed = undefined;
+      log("error", "authorize_failed", { message: "`authorize` threw, so nobody was let in.", error });
+    }
+    if (!socket.destroyed) open.set(socket, attend(socket, allowed));
+  };
+  const attend = (socket: Socket, allowed: Principal | undefined): IpcSession => {
     const writer = new Writer(socket, {
       cap: limits.queue_bytes,
       blocked_ms: limits.blocked_ms,
@@ -106,8 +151,8 @@ export async function serveIpc(producer: Producer, options: IpcOptions = {}): Pr
           setTimeout(() => socket.destroy(), LINGER_MS).unref();
         },
       },
-      door,
-      principal,
+      allowed ? door : CLOSED_DOOR,
+      allowed ?? principal,
       { transport: pipe ? "named-pipe" : "unix", message_bytes: limits.message_bytes },
     );
     const impatience = setTimeout(() => {
@@ -116,18 +161,17 @@ export async function serveIpc(producer: Producer, options: IpcOptions = {}): Pr
     impatience.unref();
     socket.on("drain", () => writer.drained());
     socket.on("data", (chunk: Uint8Array) => session.bytes(chunk));
-    socket.on("error", () => {});
     socket.on("close", () => {
       clearTimeout(impatience);
       writer.abandon();
       session.closed();
-      gone();
+      open.delete(socket);
     });
     return session;
   };
 
   // A listener that will say nothing more has left: half a line is none (TRN-07), as Node has it by default.
-  const server = createServer(accept);
+  const server = createServer((socket) => void accept(socket));
   server.maxConnections = limits.connections;
   let bound: Bound | undefined;
   if (pipe) await listenPipe(server, path);
@@ -139,7 +183,7 @@ export async function serveIpc(producer: Producer, options: IpcOptions = {}): Pr
     log("error", "ipc_failed", { message: `The socket at ${path} failed.`, error }),
   );
   const manifest_path = pipe ? undefined : manifestPath(path);
-  if (manifest_path) writeManifest(manifest_path, manifestOf(producer, path, pipe, options.contact));
+  if (manifest_path) writeManifest(manifest_path, manifest(path, pipe));
   log("info", "listening", { path, agent_id });
   return {
     path,
@@ -155,7 +199,7 @@ export async function serveIpc(producer: Producer, options: IpcOptions = {}): Pr
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       for (const session of open.values()) session.leave("producer_shutdown");
       const limit = setTimeout(() => {
-        for (const socket of open.keys()) socket.destroy();
+        for (const socket of sockets) socket.destroy();
       }, LINGER_MS);
       await closed;
       clearTimeout(limit);
@@ -186,28 +230,10 @@ function listenPipe(server: Server, path: string): Promise<void> {
   });
 }
 
-/** MAN-03: which framings are spoken is said here, because nothing else says it. */
-function manifestOf(
-  producer: Producer,
-  path: string,
-  pipe: boolean,
-  contact: string | undefined,
-): ProducerManifest {
-  const manifest = buildManifest(producer.hub.offer, {
-    transports: [pipe ? "named-pipe" : "unix-socket"],
-    prefix: "",
-    contact,
-  });
-  const { prefix: _, ...own } = manifest[EXTENSION_PREFIX] as Record<string, unknown>;
-  return {
-    ...manifest,
-    [EXTENSION_PREFIX]: { ...own, socket: path, framings: ["length-prefix", "ndjson"], pid: process.pid },
-  } as ProducerManifest;
-}
-
 /** Written aside and moved, so that nobody reads half of it; a link under its name is replaced, not followed. */
 function writeManifest(path: string, manifest: ProducerManifest): void {
+  const own = { ...(manifest[EXTENSION_PREFIX] as object), pid: process.pid };
   const aside = join(dirname(path), `.${randomBytes(4).toString("hex")}`);
-  writeFileSync(aside, `${JSON.stringify(manifest, undefined, 2)}\n`, { mode: 0o600, flag: "wx" });
+  writeFileSync(aside, `${JSON.stringify({ ...manifest, [EXTENSION_PREFIX]: own }, undefined, 2)}\n`, { mode: 0o600, flag: "wx" });
   renameSync(aside, path);
 }

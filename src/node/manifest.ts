@@ -15,15 +15,21 @@ import { CORE_CONTEXT, type ProducerManifest } from "../protocol/types.ts";
 
 interface Endpoints {
   readonly transports: readonly string[];
-  readonly prefix: string;
+  readonly prefix?: string | undefined;
+  /** The path of the Unix socket, or the pipe's name. */
+  readonly socket?: string | undefined;
+  readonly grpc_port?: number | undefined;
   readonly max_concurrent_subscriptions?: number | undefined;
   readonly contact?: string | undefined;
   /** Where the public keys are, for a manifest that is signed. */
   readonly keys?: string | undefined;
 }
 
+/** As a listener should try them (TRN-14): what needs no token, then what most speak. */
+const BEST_FIRST = ["unix-socket", "named-pipe", "sse", "websocket", "grpc"];
+
 export function buildManifest(offer: Offer, endpoints: Endpoints): ProducerManifest {
-  const { transports, prefix, max_concurrent_subscriptions, contact, keys } = endpoints;
+  const { transports, prefix, socket, grpc_port, max_concurrent_subscriptions, contact, keys } = endpoints;
   const { producer, versions, levels, languages, extensions = [] } = offer;
   const has = (name: string): boolean => transports.includes(name);
   return {
@@ -34,7 +40,7 @@ export function buildManifest(offer: Offer, endpoints: Endpoints): ProducerManif
     ...(producer.agent_name === undefined ? {} : { agent_name: producer.agent_name }),
     aaep_versions_supported: [...versions],
     conformance_levels_supported: [...levels],
-    transports_supported: [...transports],
+    transports_supported: BEST_FIRST.filter(has),
     languages_supported: [...new Set([languages.primary, ...languages.available])],
     event_types_emitted: ["aaep:agent.*"],
     extensions_supported: extensions.map(({ uri }) => uri),
@@ -42,7 +48,7 @@ export function buildManifest(offer: Offer, endpoints: Endpoints): ProducerManif
     ...(max_concurrent_subscriptions === undefined ? {} : { max_concurrent_subscriptions }),
     ...(contact === undefined ? {} : { contact }),
     [EXTENSION_PREFIX]: {
-      prefix,
+      ...(prefix === undefined ? {} : { prefix }),
       ...(has("sse")
         ? {
             subscriptions: `${prefix}/subscriptions`,
@@ -51,6 +57,9 @@ export function buildManifest(offer: Offer, endpoints: Endpoints): ProducerManif
           }
         : {}),
       ...(has("websocket") ? { websocket: `${prefix}/ws` } : {}),
+      // MAN-03: which framings are spoken is said here, because nothing else says it.
+      ...(socket === undefined ? {} : { socket, framings: ["length-prefix", "ndjson"] }),
+      ...(grpc_port === undefined ? {} : { grpc_port }),
       ...(keys === undefined ? {} : { keys }),
     },
   };

@@ -7,9 +7,9 @@ import type { TlsOptions } from "node:tls";
 import type { Producer } from "../producer/producer.ts";
 import { EarshotError } from "../protocol/errors.ts";
 import { asHost, isLoopback, isWildcard } from "./guard.ts";
-import { createLogger } from "./log.ts";
-import { createSite, LIMITS, type ServeLimits, type Site, type SiteOptions } from "./site.ts";
+import { buildSite, LIMITS, type ServeLimits, type Site, type SiteOptions } from "./site.ts";
 import { writeTokenFile } from "./token-file.ts";
+import { type GrpcWay, openWays, type UnixWay, type Ways } from "./ways.ts";
 
 export interface ServeOptions extends SiteOptions {
   /** 4600 by default; 0 takes any free port. */
@@ -20,13 +20,25 @@ export interface ServeOptions extends SiteOptions {
   readonly tls?: TlsOptions;
   /** HTTP/2 with HTTP/1.1 beside it; needs `tls`. */
   readonly http2?: boolean;
-  /** Where the loopback token is kept; false keeps it nowhere. */
+  /** Where the loopback token is kept; false keeps it nowhere, and opens no socket by itself. */
   readonly token_file?: string | false;
+  /**
+   * The Unix socket, or on Windows the named pipe, where local tools find this agent. On loopback without `auth` it opens
+   * by itself, and where it cannot, that is logged; true, or a path or directory, insists on it.
+   */
+  readonly unix?: boolean | UnixWay;
+  /** gRPC too, on a port of its own: one more than `port` by default. Needs the package @grpc/grpc-js. */
+  readonly grpc?: boolean | GrpcWay;
 }
 
+/** Addresses are as connect() takes them; undefined for what is not served. */
 export interface Serving extends Site {
   readonly http: string;
   readonly ws: string;
+  /** `unix:<path>` or `pipe:<name>`. */
+  readonly unix: string | undefined;
+  /** `grpc://…` or `grpcs://…`. */
+  readonly grpc: string | undefined;
   readonly port: number;
   readonly token_path: string | undefined;
   /** Tells everyone, lets the last words out, and stops. */
@@ -40,7 +52,7 @@ export async function serve(producer: Producer, options: ServeOptions = {}): Pro
   const { host = "127.0.0.1", port = 4600, tls } = options;
   const local = isLoopback(host);
   mustBeSafe(options, host, local);
-  const site = await createSite(producer, {
+  const { site, inside } = await buildSite(producer, {
     ...options,
     hosts: [...(options.hosts ?? []), ...(local || isWildcard(host) ? [] : [asHost(host)])],
   });
@@ -75,6 +87,14 @@ export async function serve(producer: Producer, options: ServeOptions = {}): Pro
     });
   };
   let kept: ReturnType<typeof writeTokenFile> | undefined;
+  let ways: Ways;
+  try {
+    ways = await openWays(producer, options, { host, local, site, inside });
+  } catch (error) {
+    // Half a server is none: the port is free again before the caller hears why.
+    await stop();
+    throw error;
+  }
   try {
     if (site.token !== undefined && options.token_file !== false) {
       kept = writeTokenFile(
@@ -83,11 +103,10 @@ export async function serve(producer: Producer, options: ServeOptions = {}): Pro
       );
     }
   } catch (error) {
-    // Half a server is none: the port is free again before the caller hears why.
-    await stop();
+    await Promise.all([ways.close(), stop()]);
     throw error;
   }
-  const log = createLogger(options.log);
+  const { log } = inside;
   log("info", "listening", { url: http, agent_id: producer.identity.agent_id });
   if (!tls && site.token !== undefined) {
     const where = kept ? ` It is kept in ${kept.path}.` : "";
@@ -99,6 +118,8 @@ export async function serve(producer: Producer, options: ServeOptions = {}): Pro
     ...site,
     http,
     ws: `${tls ? "wss" : "ws"}://${authority}${site.prefix}/ws`,
+    unix: ways.unix?.address,
+    grpc: ways.grpc?.address,
     port: address.port,
     token_path: kept?.path,
     async close() {
@@ -107,7 +128,7 @@ export async function serve(producer: Producer, options: ServeOptions = {}): Pro
       producer.hub.closeAll("producer_shutdown", "The agent is shutting down.");
       // One turn of the loop for the last words, then nobody is waited for.
       await new Promise((resolve) => setTimeout(resolve, 20));
-      await stop();
+      await Promise.all([ways.close(), stop()]);
       log("info", "closed", { url: http });
     },
   };

@@ -4,6 +4,7 @@ import type { Server } from "node:http";
 import {
   type Authenticator,
   type Authorizer,
+  admission,
   anyOf,
   failClosed,
   keepExpiry,
@@ -12,20 +13,23 @@ import {
 import { createCookieJar } from "../auth/cookie.ts";
 import { createTickets } from "../auth/ticket.ts";
 import type { Producer } from "../producer/producer.ts";
+import type { Door } from "../protocol/door.ts";
 import { EarshotError } from "../protocol/errors.ts";
 import type { Principal } from "../protocol/principal.ts";
+import type { ProducerManifest } from "../protocol/types.ts";
 import { createSseServer } from "../transports/sse/server.ts";
 import { createCompat, type StrayHook } from "./compat.ts";
 import { attachCompatSocket } from "./compat-socket.ts";
 import { doorOf } from "./door.ts";
 import { createGuard, isLoopback } from "./guard.ts";
 import { type HttpSite, KEYS_PATH, MANIFEST_PATH } from "./http.ts";
-import { createLogger, type LogSink } from "./log.ts";
+import { createLogger, type Logger, type LogSink } from "./log.ts";
 import { buildManifest, createPublication, type SigningKey } from "./manifest.ts";
 import { createMetrics } from "./metrics.ts";
 import { handleNodeRequest, type NodeHttpLimits, type Request, type Response } from "./node-http.ts";
 import { keepDoor } from "./porter.ts";
 import { createReplyRate, type ReplyRateOptions } from "./reply-rate.ts";
+import { createBeside, type Pages, type Routes } from "./routes.ts";
 import { createWebHandler } from "./web-handler.ts";
 import { attachWebSocket } from "./websocket.ts";
 
@@ -46,6 +50,10 @@ export interface SiteOptions {
   /** Signs the manifest; without it, listeners that insist on signatures are rejected. */
   readonly signing?: SigningKey;
   readonly contact?: string;
+  /** Pages that anyone may see who calls by the right name: the Inspector, for instance. GET only. */
+  readonly pages?: Pages;
+  /** Endpoints of your own beside AAEP, for callers whose credentials were checked. */
+  readonly routes?: Routes;
   readonly limits?: Partial<ServeLimits>;
   /** Structured log entries; tokens and listeners' needs are never in them. Without it, warnings are printed. */
   readonly log?: LogSink;
@@ -103,6 +111,28 @@ function every(ms: number, callback: () => void): () => void {
 
 /** Everything but the listening: mount it into a server you already have. */
 export async function createSite(producer: Producer, options: SiteOptions = {}): Promise<Site> {
+  return (await buildSite(producer, options)).site;
+}
+
+/** What other ways to the same agent share with the site. */
+export interface Inside {
+  readonly door: Door;
+  readonly log: Logger;
+  readonly manifest: () => ProducerManifest;
+  /** It is served in this way too: the manifest says so from here on. */
+  announce(way: Way): Promise<void>;
+}
+
+interface Way {
+  readonly transport: string;
+  readonly socket?: string;
+  readonly grpc_port?: number;
+}
+
+export async function buildSite(
+  producer: Producer,
+  options: SiteOptions,
+): Promise<{ site: Site; inside: Inside }> {
   const { prefix = "/aaep/v1", origins = [], hosts = [], insecureLoopback = false, compat = false } = options;
   mustBeSafe(options);
   const limits = { ...LIMITS, ...options.limits };
@@ -123,26 +153,26 @@ export async function createSite(producer: Producer, options: SiteOptions = {}):
   const cookies = createCookieJar(() => secret(32));
   const authenticate = failClosed(anyOf(options.auth ?? local, cookies.authenticate), failed);
   const authorize = options.authorize && keepExpiry(options.authorize);
-  const admit: Authenticator = authorize
-    ? failClosed(async (credentials) => {
-        const who = await authenticate(credentials);
-        return who && (await authorize(who));
-      }, failed)
-    : authenticate;
+  const admit = admission(authenticate, authorize, (error) =>
+    log("error", "authorize_failed", { message: "`authorize` threw, so nobody was let in.", error }),
+  );
 
   const guard = createGuard({ hosts: ["localhost", "127.0.0.1", "[::1]", ...hosts], origins });
   const rate = createReplyRate(limits);
   const known = (id: string, principal: Principal) => producer.hub.find(id, principal)?.principal;
   const door = keepDoor(doorOf(producer.hub), { metrics, log, rate, known });
-  const transports = ["sse"];
+  const ways: Way[] = [{ transport: "sse" }];
+  const manifest = () =>
+    buildManifest(producer.hub.offer, {
+      transports: ways.map(({ transport }) => transport),
+      prefix,
+      socket: ways.find(({ socket }) => socket !== undefined)?.socket,
+      grpc_port: ways.find(({ grpc_port }) => grpc_port !== undefined)?.grpc_port,
+      contact: options.contact,
+      keys: options.signing && "kty" in options.signing.key ? KEYS_PATH : undefined,
+    });
   const published = createPublication({
-    manifest: () =>
-      buildManifest(producer.hub.offer, {
-        transports,
-        prefix,
-        contact: options.contact,
-        keys: options.signing && "kty" in options.signing.key ? KEYS_PATH : undefined,
-      }),
+    manifest,
     signing: options.signing,
     renewed: (signed) => {
       (producer.hub.offer as { signed_manifest?: string }).signed_manifest = signed;
@@ -154,6 +184,15 @@ export async function createSite(producer: Producer, options: SiteOptions = {}):
       }),
   });
   await published.renew();
+  const announce = async (way: Way): Promise<void> => {
+    if (ways.some(({ transport }) => transport === way.transport)) return;
+    ways.push(way);
+    await published
+      .renew()
+      .catch((error: unknown) =>
+        log("error", "signing_failed", { message: "The manifest could not be signed.", error }),
+      );
+  };
   const sse = createSseServer(door, {
     prefix,
     heartbeat_ms: limits.heartbeat_ms,
@@ -177,6 +216,7 @@ export async function createSite(producer: Producer, options: SiteOptions = {}):
     cookies,
     sse,
     compat: bare?.http,
+    beside: createBeside(options.pages, options.routes, log),
     published,
     ready: () => !stopped,
     metrics,
@@ -195,7 +235,7 @@ export async function createSite(producer: Producer, options: SiteOptions = {}):
       message:
         "compat is on: listeners are taken in without a handshake. For existing clients on this machine only.",
     });
-  return {
+  const built: Site = {
     token,
     prefix,
     node: (request, response, next) => {
@@ -208,7 +248,7 @@ export async function createSite(producer: Producer, options: SiteOptions = {}):
     attachWebSocket(server) {
       const common = {
         guard,
-        authenticate: admit,
+        admit,
         message_bytes: limits.body_bytes,
         queue_bytes: limits.queue_bytes,
         ping_ms: limits.heartbeat_ms,
@@ -222,13 +262,8 @@ export async function createSite(producer: Producer, options: SiteOptions = {}):
         metrics,
         blocked_ms: limits.blocked_ms,
       });
-      if (!transports.includes("websocket")) transports.push("websocket");
       return {
-        announced: published
-          .renew()
-          .catch((error: unknown) =>
-            log("error", "signing_failed", { message: "The manifest could not be signed.", error }),
-          ),
+        announced: announce({ transport: "websocket" }),
         close: async () => {
           front?.close();
           await proper.close();
@@ -240,6 +275,7 @@ export async function createSite(producer: Producer, options: SiteOptions = {}):
       published.stop();
     },
   };
+  return { site: built, inside: { door, log, manifest, announce } };
 }
 
 function mustBeSafe(options: SiteOptions): void {

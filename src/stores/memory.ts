@@ -26,6 +26,7 @@ export function createMemoryStore({
       for (const entry of added) entries.push(entry);
       if (entries.length > most * 1.25) entries.splice(0, entries.length - most);
     },
+    recent: () => [...entries],
     async *read(from) {
       for (const entry of [...entries]) if (entry.seq >= from) yield entry;
     },

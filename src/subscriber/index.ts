@@ -1,6 +1,5 @@
+export type { ClarificationAsk, ConfirmationAsk } from "./asks.ts";
 export {
-  type ClarificationAsk,
-  type ConfirmationAsk,
   type SubscribeOptions,
   Subscriber,
   type SubscriberEvents,

@@ -4,6 +4,7 @@
  */
 import type { Clock } from "../protocol/clock.ts";
 import { systemClock } from "../protocol/clock.ts";
+import { closeReason } from "../protocol/close-reasons.ts";
 import { EarshotError, ProtocolError } from "../protocol/errors.ts";
 import { EXTENSION_PREFIX, EXTENSION_URI } from "../protocol/extension.ts";
 import type { Issue } from "../protocol/issue.ts";
@@ -16,8 +17,16 @@ import {
   type Capabilities,
   type OtherMessage,
   type SubscriptionAccepted,
+  type SubscriptionClose,
   type SubscriptionRequest,
 } from "../protocol/types.ts";
+import {
+  type ClarificationAsk,
+  type ConfirmationAsk,
+  clarificationAsk,
+  confirmationAsk,
+  type ReplyFields,
+} from "./asks.ts";
 import { backoff, Memory } from "./resume.ts";
 import type { ClientLine, ClientTransport, LineClosed, LineError, Sent } from "./transport.ts";
 
@@ -30,17 +39,6 @@ export interface SubscribeOptions extends Capabilities {
   readonly clock?: Clock;
   readonly random?: () => number;
   readonly signal?: AbortSignal;
-}
-
-export interface ConfirmationAsk {
-  readonly event: AwaitingConfirmation;
-  /** True if the producer took it; undefined where the transport cannot say. */
-  accept(): Promise<boolean | undefined>;
-  reject(): Promise<boolean | undefined>;
-}
-export interface ClarificationAsk {
-  readonly event: AwaitingClarification;
-  answer(response: string | boolean | number): Promise<boolean | undefined>;
 }
 
 export interface SubscriberEvents {
@@ -72,6 +70,8 @@ const OWN_OPTIONS = new Set(["subscriber_id", "subscriber_name", "reconnect", "c
 const MOST_WAITING = 10_000;
 /** Answers that may have been lost on the way, kept until the producer is known to have them. */
 const MOST_ANSWERS = 64;
+/** How long a goodbye over a line that is down is tried for: whoever leaves does not want to wait. */
+const GOODBYE_MS = 2_000;
 
 export class Subscriber implements AsyncIterable<AgentEvent> {
   readonly #transport: ClientTransport;
@@ -87,6 +87,9 @@ export class Subscriber implements AsyncIterable<AgentEvent> {
   #line: ClientLine | undefined;
   #accepted: SubscriptionAccepted | undefined;
   #wake: (() => void) | undefined;
+  /** Heard before anyone listened, e.g. a question that stood when the subscription began. */
+  #early: [text: string, cursor: boolean][] | undefined = [];
+  #opening: Promise<void> | undefined;
   #iterating = false;
   #ended = false;
   /** Tries since something was last heard. */
@@ -127,7 +130,7 @@ export class Subscriber implements AsyncIterable<AgentEvent> {
   }
 
   async connect(): Promise<this> {
-    await this.#open(undefined);
+    await this.#connect(undefined);
     return this;
   }
 
@@ -135,6 +138,8 @@ export class Subscriber implements AsyncIterable<AgentEvent> {
     const handlers = this.#handlers.get(name) ?? new Set();
     handlers.add(handler as Handler<never>);
     this.#handlers.set(name, handlers);
+    // After this turn: handlers that are set together hear the same.
+    if (this.#early) queueMicrotask(() => this.#listened());
     return () => void handlers.delete(handler as Handler<never>);
   }
 
@@ -163,11 +168,18 @@ export class Subscriber implements AsyncIterable<AgentEvent> {
     if (this.#ended) return;
     const line = this.#line;
     this.#end("subscriber_closed", "You ended the subscription.");
-    if (line) await this.#leave(line);
+    if (line) return this.#leave(line);
+    if (!this.#accepted) return;
+    // The line is down: an agent that does not know would keep asking someone who has left.
+    await Promise.race([
+      (this.#opening ?? this.#connect(this.#memory.cursor)).catch(() => undefined),
+      new Promise<void>((resolve) => this.#clock.timer(this.#clock.now() + GOODBYE_MS, resolve)),
+    ]);
   }
 
   async *[Symbol.asyncIterator](): AsyncIterator<AgentEvent> {
     this.#iterating = true;
+    this.#listened();
     try {
       for (;;) {
         const event = this.#queue.shift();
@@ -184,6 +196,13 @@ export class Subscriber implements AsyncIterable<AgentEvent> {
     }
   }
 
+  #connect(last: string | undefined): Promise<void> {
+    this.#opening = this.#open(last).finally(() => {
+      this.#opening = undefined;
+    });
+    return this.#opening;
+  }
+
   async #open(last: string | undefined): Promise<void> {
     const subscription_id = this.#accepted?.subscription_id;
     this.#memory.reconnected();
@@ -194,7 +213,7 @@ export class Subscriber implements AsyncIterable<AgentEvent> {
       this.#request,
       subscription_id ? { subscription_id, last_event_id: last } : undefined,
       {
-        message: (text, cursor) => inTurn(() => this.#line === line && this.#hear(text, cursor)),
+        message: (text, cursor) => inTurn(() => this.#line === line && this.#receive(text, cursor)),
         closed: (reason) => inTurn(() => this.#line === line && this.#lost(reason)),
       },
     );
@@ -227,7 +246,7 @@ export class Subscriber implements AsyncIterable<AgentEvent> {
     const wait =
       Math.max(least_seconds * 1000, 0) + backoff(this.#attempt++, this.#options.random ?? Math.random);
     this.#retry = this.#clock.timer(this.#clock.now() + wait, () => {
-      this.#open(this.#memory.cursor).catch((error: unknown) => {
+      this.#connect(this.#memory.cursor).catch((error: unknown) => {
         if (this.#ended) return;
         const { code = "unreachable", message, reconnect = true } = error as Partial<LineError> & Error;
         if (error instanceof Rejected && error.code === "rate_limit") this.#again(error.retry_after_seconds);
@@ -237,17 +256,24 @@ export class Subscriber implements AsyncIterable<AgentEvent> {
     });
   }
 
+  #receive(text: string, cursor: boolean): void {
+    if (!this.#early) return this.#hear(text, cursor);
+    this.#early.push([text, cursor]);
+    if (this.#early.length > MOST_WAITING) this.#listened();
+  }
+
+  #listened(): void {
+    const early = this.#early;
+    this.#early = undefined;
+    for (const [text, cursor] of early ?? []) this.#hear(text, cursor);
+  }
+
   #hear(text: string, cursor: boolean): void {
     this.#attempt = 0;
     const parsed = parse(text, { mode: "tolerant" });
     if (!parsed.ok) return this.#emit("violation", { issues: parsed.issues, type: parsed.type });
     if (parsed.kind === "message") {
-      if (parsed.message.type === "subscription.close") {
-        const { reason_code, reason_message } = parsed.message;
-        // A restart is not the end: the line's own closing says to come back.
-        if (reason_code !== "producer_shutdown")
-          this.#end(reason_code, reason_message ?? "The agent ended the subscription.");
-      }
+      if (parsed.message.type === "subscription.close") this.#closedBy(parsed.message);
       return;
     }
     this.#answerAgain(parsed.message);
@@ -258,9 +284,19 @@ export class Subscriber implements AsyncIterable<AgentEvent> {
     this.#keep(event);
     this.#emit("event", event);
     if (event.type === "aaep:agent.awaiting.confirmation")
-      this.#emit("confirmation", this.#confirmation(event as AwaitingConfirmation));
+      this.#emit("confirmation", confirmationAsk(event as AwaitingConfirmation, this.#reply));
     else if (event.type === "aaep:agent.awaiting.clarification")
-      this.#emit("clarification", this.#clarification(event as AwaitingClarification));
+      this.#emit("clarification", clarificationAsk(event as AwaitingClarification, this.#reply));
+  }
+
+  /** A restart, or a listener that was too slow, is not the end: the table of reasons says which (HS-19). */
+  #closedBy({ reason_code, reason_message }: SubscriptionClose): void {
+    const { reconnect, sentence } = closeReason(reason_code);
+    const line = this.#line;
+    const message = reason_message ?? sentence;
+    if (reconnect) this.#lost({ code: reason_code, reconnect, message });
+    else this.#end(reason_code, message);
+    line?.close();
   }
 
   #keep(event: AgentEvent): void {
@@ -280,41 +316,15 @@ export class Subscriber implements AsyncIterable<AgentEvent> {
     if (answer) void this.#line?.send(answer).catch(() => undefined);
   }
 
-  async #answer(message: OtherMessage & { reply_token: string }): Promise<boolean | undefined> {
-    this.#answers.set(message.reply_token, message);
+  readonly #reply = async (fields: ReplyFields): Promise<boolean | undefined> => {
+    const { reply_token } = fields;
+    const message = { ...fields, subscription_id: this.id, timestamp: this.#clock.timestamp() };
+    this.#answers.set(reply_token, message);
     if (this.#answers.size > MOST_ANSWERS) this.#answers.delete(this.#answers.keys().next().value!);
     const { taken } = await this.#send(message);
-    if (taken !== undefined) this.#answers.delete(message.reply_token);
+    if (taken !== undefined) this.#answers.delete(reply_token);
     return taken;
-  }
-
-  #confirmation(event: AwaitingConfirmation): ConfirmationAsk {
-    const { reply_token } = event;
-    const decide = (decision: "accept" | "reject") =>
-      this.#answer({
-        type: "confirmation.reply",
-        reply_token,
-        decision,
-        subscription_id: this.id,
-        timestamp: this.#clock.timestamp(),
-      });
-    return { event, accept: () => decide("accept"), reject: () => decide("reject") };
-  }
-
-  #clarification(event: AwaitingClarification): ClarificationAsk {
-    const { reply_token } = event;
-    return {
-      event,
-      answer: (response) =>
-        this.#answer({
-          type: "clarification.reply",
-          reply_token,
-          response,
-          subscription_id: this.id,
-          timestamp: this.#clock.timestamp(),
-        }),
-    };
-  }
+  };
 
   /** Waits for the line while it is being brought back: what a person said is not lost because it was said in between. */
   async #send(message: OtherMessage): Promise<Sent> {

@@ -1,5 +1,5 @@
 /** The files under the embedded store, as little as it needs. Tests put faults in between: full disks, failing syncs, torn writes. */
-import { close, fdatasync, ftruncate, open, write } from "node:fs";
+import { close, fdatasync, ftruncate, open, read, write } from "node:fs";
 import { mkdir, readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { promisify } from "node:util";
 
@@ -14,8 +14,10 @@ export interface OpenFile {
 
 export interface FilePort {
   list(directory: string): Promise<string[]>;
-  read(path: string): Promise<Uint8Array>;
-  size(path: string): Promise<number>;
+  /** The whole file, or the bytes from one place up to another. */
+  read(path: string, from?: number, to?: number): Promise<Uint8Array>;
+  /** The number by which the file system knows it; a copy has another. */
+  stat(path: string): Promise<{ readonly size: number; readonly inode: string }>;
   /** For appending; made if it is not there. `exclusive` fails where it is. */
   open(path: string, exclusive?: boolean): Promise<OpenFile>;
   /** Makes the names in a directory durable. */
@@ -31,14 +33,39 @@ const writeFile = promisify(write) as (
   bytes: Uint8Array,
   offset: number,
 ) => Promise<{ bytesWritten: number }>;
+const readPart = promisify(read) as (
+  fd: number,
+  bytes: Uint8Array,
+  offset: number,
+  length: number,
+  position: number,
+) => Promise<{ bytesRead: number }>;
 const syncFile = promisify(fdatasync);
 const truncateFile = promisify(ftruncate);
 const closeFile = promisify(close);
 
 export const nodeFiles: FilePort = {
   list: (directory) => readdir(directory),
-  read: (path) => readFile(path),
-  size: async (path) => (await stat(path)).size,
+  async read(path, from, to) {
+    if (from === undefined || to === undefined) return readFile(path);
+    const fd = await openFile(path, "r");
+    try {
+      const bytes = Buffer.allocUnsafe(to - from);
+      let done = 0;
+      while (done < bytes.length) {
+        const { bytesRead } = await readPart(fd, bytes, done, bytes.length - done, from + done);
+        if (bytesRead === 0) break;
+        done += bytesRead;
+      }
+      return bytes.subarray(0, done);
+    } finally {
+      await closeFile(fd);
+    }
+  },
+  async stat(path) {
+    const { size, ino } = await stat(path, { bigint: true });
+    return { size: Number(size), inode: String(ino) };
+  },
   async open(path, exclusive = false) {
     const fd = await openFile(path, exclusive ? "ax" : "a", 0o600);
     return {
@@ -67,3 +94,34 @@ export const nodeFiles: FilePort = {
   rename,
   ensureDirectory: async (path) => void (await mkdir(path, { recursive: true, mode: 0o700 })),
 };
+
+/** Writes a small file so that a crash leaves the old one or the new one, never half of it. */
+export async function replaceFile(
+  files: FilePort,
+  directory: string,
+  path: string,
+  text: string | ((inode: string) => string),
+): Promise<void> {
+  const temporary = `${path}.new`;
+  await files.remove(temporary);
+  const file = await files.open(temporary, true);
+  try {
+    const content = typeof text === "string" ? text : text((await files.stat(temporary)).inode);
+    await file.append(Buffer.from(content));
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  await files.rename(temporary, path);
+  await files.syncDirectory(directory);
+}
+
+/** Undefined where there is no such file. */
+export async function readText(files: FilePort, path: string): Promise<string | undefined> {
+  try {
+    return Buffer.from(await files.read(path)).toString("utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw error;
+  }
+}

@@ -1,20 +1,89 @@
 /**
- * A segment file: a header, then records, each with its length and a checksum over both. A record that is cut short or
- * does not match at the very end of the last segment is a write that never finished and was never acknowledged; the
- * same anywhere else is damage, and is named, never skipped (F05).
+ * A segment file: a header, then records, each with its length and a checksum over both. One record is one `append`,
+ * so that a torn one goes as a whole. A record that is cut short or does not match at the very end of the last segment
+ * is a write that never finished and was never acknowledged; the same anywhere else is damage, and is named, never
+ * skipped (F05).
  */
 import { crc32 } from "node:zlib";
+import type { Fact, LogEntry } from "../../hub/store.ts";
 import { EarshotError } from "../../protocol/errors.ts";
 
-export const HEADER = Buffer.from("EARSHOT\u0001", "latin1");
+/** What files are written as; version 1 had one bare entry per record, and a header without time and number. */
+const VERSION = 2;
+const MAGIC = Buffer.from("EARSHOT", "latin1");
+const OLD_HEADER = 8;
+export const HEADER = 28;
 const PREFIX = 8;
-const LARGEST_RECORD = 4 * 1024 * 1024;
+export const LARGEST_RECORD = 64 * 1024 * 1024;
 
-export function encodeRecord(payload: string): Buffer {
-  const size = Buffer.byteLength(payload);
+/** A fact as it is written; the order is there when a compaction wrote it again: it keeps its place among the others. */
+export type WrittenFact = readonly [kind: string, key: string, value: unknown, order?: number];
+
+export interface Batch {
+  readonly entries: readonly LogEntry[];
+  readonly facts: readonly WrittenFact[];
+  /** Written by a compaction: the number of the first record that was kept. */
+  readonly base?: number;
+}
+
+export interface SegmentHeader {
+  readonly version: number;
+  /** Where the records begin. */
+  readonly size: number;
+  /** When it was begun, in milliseconds of the wall clock; 0 where it is not known. */
+  readonly created: number;
+}
+
+export interface ScannedSegment {
+  readonly header: SegmentHeader;
+  /** Bytes up to the end of the last whole record; 0 if not even the header is whole. */
+  readonly sound: number;
+  readonly records: number;
+  /** What is wrong with the rest, where there is one. */
+  readonly torn?: string;
+}
+
+const SEGMENT = /^log-(\d{16})\.seg$/;
+/** A segment is named by the number of its first record. */
+export const segmentName = (first: number): string => `log-${String(first).padStart(16, "0")}.seg`;
+export const segmentNumber = (name: string): number | undefined => {
+  const found = SEGMENT.exec(name);
+  return found ? Number(found[1]) : undefined;
+};
+
+export function encodeHeader(first: number, created: number): Buffer {
+  const header = Buffer.alloc(HEADER);
+  MAGIC.copy(header);
+  header[7] = VERSION;
+  header.writeDoubleLE(created, 8);
+  header.writeDoubleLE(first, 16);
+  header.writeUInt32LE(crc32(header.subarray(0, 24)) >>> 0, 24);
+  return header;
+}
+
+export function encodeBatch(entries: readonly LogEntry[], facts: readonly Fact[] = []): Buffer {
+  return encodeRecord({
+    ...(entries.length > 0 ? { e: entries } : {}),
+    ...(facts.length > 0 ? { f: facts.map(({ kind, key, value }) => [kind, key, value]) } : {}),
+  });
+}
+
+/** What a compaction writes ahead of what it removes. */
+export const encodeAhead = (base: number, facts: readonly WrittenFact[]): Buffer =>
+  encodeRecord({ b: base, ...(facts.length > 0 ? { f: facts } : {}) });
+
+function encodeRecord(payload: unknown): Buffer {
+  const text = JSON.stringify(payload);
+  const size = Buffer.byteLength(text);
+  if (size > LARGEST_RECORD) {
+    throw new EarshotError(
+      "log_too_large",
+      `One write of ${size} bytes is more than the log takes at once (${LARGEST_RECORD}). Append it in parts.`,
+    );
+  }
   const record = Buffer.allocUnsafe(PREFIX + size);
   record.writeUInt32LE(size, 0);
-  record.write(payload, PREFIX, "utf8");
+  record.write(text, PREFIX, "utf8");
   record.writeUInt32LE(checksum(record, size), 4);
   return record;
 }
@@ -23,57 +92,100 @@ export function encodeRecord(payload: string): Buffer {
 const checksum = (record: Uint8Array, size: number): number =>
   crc32(record.subarray(PREFIX, PREFIX + size), size) >>> 0;
 
-export interface ReadSegment {
-  readonly payloads: string[];
-  /** Bytes up to the end of the last whole record. */
-  readonly sound: number;
+function decodeBatch(text: string, version: number): Batch {
+  const value = JSON.parse(text);
+  if (version === 1) return { entries: [value as LogEntry], facts: [] };
+  const { e = [], f = [], b } = value as { e?: LogEntry[]; f?: WrittenFact[]; b?: number };
+  return { entries: e, facts: f, ...(b === undefined ? {} : { base: b }) };
 }
 
-/** `last`: the segment being written when the process ended; only there may the end be torn. */
-export function readSegment(bytes: Uint8Array, name: string, last: boolean): ReadSegment {
+const damaged = (name: string, at: number, what: string): EarshotError =>
+  new EarshotError(
+    "log_damaged",
+    `The log file ${name} is damaged at byte ${at}: ${what}. Restore it from a backup; nothing was changed.`,
+  );
+
+interface ScanOptions {
+  readonly name: string;
+  /** From this byte on the end may be torn; only the segment that was being written has one. */
+  readonly tornFrom: number;
+}
+
+/** Every whole record in order, with the place it begins at. */
+export function scanSegment(
+  bytes: Uint8Array,
+  { name, tornFrom }: ScanOptions,
+  take: (batch: Batch, at: number) => void,
+): ScannedSegment {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const torn = (at: number, what: string): ReadSegment => {
-    if (last && nothingSoundAfter(buffer, at)) return { payloads, sound: at };
-    throw new EarshotError(
-      "log_damaged",
-      `The log file ${name} is damaged at byte ${at}: ${what}. Restore it from a backup; nothing was changed.`,
-    );
-  };
-  const payloads: string[] = [];
-  if (buffer.length < HEADER.length) {
-    if (last) return { payloads, sound: 0 };
-    throw new EarshotError(
-      "log_damaged",
-      `The log file ${name} is cut off in its header. Restore it from a backup; nothing was changed.`,
-    );
+  const header = readHeader(buffer, name, tornFrom);
+  if (!header) {
+    const nothing = { version: VERSION, size: HEADER, created: 0 };
+    return { header: nothing, sound: 0, records: 0, torn: "its header is not whole" };
   }
-  if (!buffer.subarray(0, HEADER.length).equals(HEADER)) {
-    const version = buffer.subarray(0, 7).equals(HEADER.subarray(0, 7))
-      ? `has version ${buffer[7]}, which this release cannot read`
-      : "is not a log of ours";
-    throw new EarshotError("log_unreadable", `The log file ${name} ${version}.`);
-  }
-  let at = HEADER.length;
+  let at = header.size;
+  let records = 0;
   while (at < buffer.length) {
-    if (buffer.length - at < PREFIX) return torn(at, "a record is cut off");
+    const what = brokenAt(buffer, at);
+    if (what !== undefined) {
+      if (at >= tornFrom && nothingSoundAfter(buffer, at)) return { header, sound: at, records, torn: what };
+      throw damaged(name, at, what);
+    }
     const size = buffer.readUInt32LE(at);
-    if (size > LARGEST_RECORD || at + PREFIX + size > buffer.length)
-      return torn(at, "a record is longer than the file");
-    const record = buffer.subarray(at, at + PREFIX + size);
-    if (checksum(record, size) !== record.readUInt32LE(4))
-      return torn(at, "a record does not match its checksum");
-    payloads.push(record.toString("utf8", PREFIX));
+    take(decodeBatch(buffer.toString("utf8", at + PREFIX, at + PREFIX + size), header.version), at);
+    at += PREFIX + size;
+    records++;
+  }
+  return { header, sound: at, records };
+}
+
+/** The records of a stretch that was found whole before and begins with a record. */
+export function* decodeRecords(bytes: Uint8Array, version: number, name: string): Iterable<Batch> {
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  for (let at = 0; at < buffer.length; ) {
+    const what = brokenAt(buffer, at);
+    if (what !== undefined) throw damaged(name, at, what);
+    const size = buffer.readUInt32LE(at);
+    yield decodeBatch(buffer.toString("utf8", at + PREFIX, at + PREFIX + size), version);
     at += PREFIX + size;
   }
-  return { payloads, sound: at };
+}
+
+/** Undefined for a header that was never finished. */
+function readHeader(buffer: Buffer, name: string, tornFrom: number): SegmentHeader | undefined {
+  const known = buffer.subarray(0, MAGIC.length).equals(MAGIC.subarray(0, buffer.length));
+  const version = buffer[7];
+  if (known && version === 1) return { version, size: OLD_HEADER, created: 0 };
+  if (known && version !== undefined && version > VERSION) {
+    throw new EarshotError(
+      "log_unreadable",
+      `The log file ${name} has version ${version}, which this release cannot read. Use the release that wrote it, or a newer one.`,
+    );
+  }
+  const whole = buffer.length >= HEADER;
+  if (whole && known && crc32(buffer.subarray(0, 24)) >>> 0 === buffer.readUInt32LE(24)) {
+    if (buffer.readDoubleLE(16) !== segmentNumber(name)) throw damaged(name, 0, "it has another file's name");
+    return { version: VERSION, size: HEADER, created: buffer.readDoubleLE(8) };
+  }
+  if (tornFrom === 0 && (known || !whole) && nothingSoundAfter(buffer, 0)) return undefined;
+  if (!known) throw new EarshotError("log_unreadable", `The log file ${name} is not a log of ours.`);
+  throw damaged(name, 0, whole ? "its header does not match its checksum" : "it is cut off in its header");
+}
+
+function brokenAt(buffer: Buffer, at: number): string | undefined {
+  if (buffer.length - at < PREFIX) return "a record is cut off";
+  const size = buffer.readUInt32LE(at);
+  if (size > LARGEST_RECORD || at + PREFIX + size > buffer.length) return "a record is longer than the file";
+  const record = buffer.subarray(at, at + PREFIX + size);
+  if (size === 0 || checksum(record, size) !== record.readUInt32LE(4))
+    return "a record does not match its checksum";
+  return undefined;
 }
 
 /** A torn write leaves nothing behind it. A sound record after a broken one means that the broken one was acknowledged once. */
 function nothingSoundAfter(buffer: Buffer, broken: number): boolean {
   for (let at = broken + 1; at + PREFIX < buffer.length; at++) {
-    const size = buffer.readUInt32LE(at);
-    if (size === 0 || size > LARGEST_RECORD || at + PREFIX + size > buffer.length) continue;
-    if (checksum(buffer.subarray(at, at + PREFIX + size), size) === buffer.readUInt32LE(at + 4)) return false;
+    if (brokenAt(buffer, at) === undefined) return false;
   }
   return true;
 }

@@ -1,0 +1,61 @@
+/** Which log this is. A wiped, restored or copied one is another: cursors of the old one are noticed (F06). */
+import { join } from "node:path";
+import type { LogIdentity } from "../../hub/store.ts";
+import { EarshotError } from "../../protocol/errors.ts";
+import type { RandomBytes } from "../../protocol/ids.ts";
+import { type FilePort, readText, replaceFile } from "./file-port.ts";
+
+const DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+export const IDENTITY = "identity.json";
+
+interface Kept extends LogIdentity {
+  /** The file's own number when it was written: in a copy it does not fit any more. */
+  readonly inode?: string;
+}
+
+export async function identify(
+  directory: string,
+  files: FilePort,
+  random: RandomBytes,
+): Promise<LogIdentity> {
+  const path = join(directory, IDENTITY);
+  const kept = await readIdentity(directory, files);
+  if (kept) {
+    const { inode } = await files.stat(path);
+    if (kept.inode === inode) return { epoch: kept.epoch, key: kept.key };
+    // Written before files were numbered: the same log, from now on with its number.
+    if (kept.inode === undefined) return write(directory, files, kept);
+  }
+  return renewIdentity(directory, files, random);
+}
+
+export function renewIdentity(directory: string, files: FilePort, random: RandomBytes): Promise<LogIdentity> {
+  const bytes = random(10);
+  const epoch = Array.from(bytes.subarray(0, 6), (byte) => DIGITS[byte % 62]).join("");
+  const key = new DataView(bytes.buffer, bytes.byteOffset).getUint32(6);
+  return write(directory, files, { epoch, key });
+}
+
+export async function readIdentity(directory: string, files: FilePort): Promise<Kept | undefined> {
+  const path = join(directory, IDENTITY);
+  const text = await readText(files, path);
+  if (text === undefined) return undefined;
+  try {
+    const { epoch, key, inode } = JSON.parse(text) as Kept;
+    if (/^[A-Za-z0-9]{6}$/.test(epoch) && Number.isInteger(key))
+      return { epoch, key, ...(inode === undefined ? {} : { inode }) };
+  } catch {
+    // Said below.
+  }
+  throw new EarshotError(
+    "log_damaged",
+    `${path} is damaged. Remove it and start again: the log gets a new name, and listeners are told of a gap.`,
+  );
+}
+
+async function write(directory: string, files: FilePort, { epoch, key }: LogIdentity): Promise<LogIdentity> {
+  await replaceFile(files, directory, join(directory, IDENTITY), (inode) =>
+    JSON.stringify({ epoch, key, inode }),
+  );
+  return { epoch, key };
+}

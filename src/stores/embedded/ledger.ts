@@ -1,0 +1,138 @@
+/** What the log on disk holds, by place: its segments, the facts that count, and the sessions that are still open. */
+import type { Fact, LogEntry } from "../../hub/store.ts";
+import { EarshotError } from "../../protocol/errors.ts";
+import type { Batch, SegmentHeader, WrittenFact } from "./segment.ts";
+
+/** Where a stretch of a segment begins, and the first entry in it. */
+interface Point {
+  readonly at: number;
+  readonly seq: number;
+}
+
+export interface Segment {
+  readonly name: string;
+  /** The number of its first record. */
+  readonly first: number;
+  readonly header: SegmentHeader;
+  readonly points: Point[];
+  readonly sessions: Set<string>;
+  records: number;
+  /** Acknowledged bytes. */
+  size: number;
+  /** Its newest entry; 0 if it holds facts only. */
+  lastSeq: number;
+}
+
+interface KeptFact {
+  readonly fact: Fact;
+  /** Where it stands among the others of its kind. */
+  readonly order: number;
+  /** The first record of the segment its newest value is in. */
+  segment: number;
+}
+
+const ENDS = new Set([
+  "aaep:agent.session.completed",
+  "aaep:agent.session.errored",
+  "aaep:agent.session.cancelled",
+]);
+/** Reading begins at most this far before the place that is asked for. */
+const STRETCH = 256 * 1024;
+
+export class Ledger {
+  readonly segments: Segment[] = [];
+  /** Sessions without an end, by the place they begin at. */
+  readonly open = new Map<string, number>();
+  /** The newest entry. */
+  last = 0;
+  /** The first record that a compaction said it kept. */
+  base: number | undefined;
+  readonly #kinds = new Map<string, Map<string, KeptFact>>();
+  #order = 0;
+
+  begin(name: string, first: number, header: SegmentHeader): Segment {
+    const segment: Segment = {
+      name,
+      first,
+      header,
+      points: [],
+      sessions: new Set(),
+      records: 0,
+      size: header.size,
+      lastSeq: 0,
+    };
+    this.segments.push(segment);
+    return segment;
+  }
+
+  /** The number the next record gets. */
+  get next(): number {
+    const segment = this.segments.at(-1);
+    return segment ? segment.first + segment.records : 1;
+  }
+
+  take(segment: Segment, batch: Batch, at: number): void {
+    segment.records++;
+    const [first] = batch.entries;
+    if (first) {
+      const point = segment.points.at(-1);
+      if (!point || at - point.at >= STRETCH) segment.points.push({ at, seq: first.seq });
+    }
+    for (const entry of batch.entries) this.#takeEntry(segment, entry);
+    for (const [kind, key, value, order] of batch.facts)
+      this.#takeFact({ kind, key, value }, order, segment.first);
+    if (batch.base !== undefined) this.base = batch.base;
+  }
+
+  #takeEntry(segment: Segment, { seq, event: { session_id, type } }: LogEntry): void {
+    if (this.last !== 0 && seq !== this.last + 1) {
+      throw new EarshotError(
+        "log_damaged",
+        `The log file ${segment.name} jumps from entry ${this.last} to ${seq}. Restore it from a backup.`,
+      );
+    }
+    this.last = seq;
+    segment.lastSeq = seq;
+    segment.sessions.add(session_id);
+    if (ENDS.has(type)) this.open.delete(session_id);
+    else if (!this.open.has(session_id)) this.open.set(session_id, seq);
+  }
+
+  #takeFact(fact: Fact, order: number | undefined, segment: number): void {
+    let kind = this.#kinds.get(fact.kind);
+    if (!kind) {
+      kind = new Map();
+      this.#kinds.set(fact.kind, kind);
+    }
+    if (fact.value === null) {
+      kind.delete(fact.key);
+      return;
+    }
+    const known = kind.get(fact.key);
+    const place = known?.order ?? order ?? this.#order + 1;
+    this.#order = Math.max(this.#order, place);
+    kind.set(fact.key, { fact, order: place, segment });
+  }
+
+  /** Facts a compaction wrote again were read behind younger ones: called once, when everything has been read. */
+  settle(): void {
+    for (const [name, kind] of this.#kinds) {
+      const sorted = [...kind].sort(([, a], [, b]) => a.order - b.order);
+      this.#kinds.set(name, new Map(sorted));
+    }
+  }
+
+  facts(kind: string): Fact[] {
+    return Array.from(this.#kinds.get(kind)?.values() ?? [], ({ fact }) => fact);
+  }
+
+  /** Facts whose newest value lies before this record, as a compaction writes them again. */
+  factsBefore(first: number): WrittenFact[] {
+    const found: WrittenFact[] = [];
+    for (const kind of this.#kinds.values()) {
+      for (const { fact, order, segment } of kind.values())
+        if (segment < first) found.push([fact.kind, fact.key, fact.value, order]);
+    }
+    return found;
+  }
+}

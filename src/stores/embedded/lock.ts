@@ -1,0 +1,95 @@
+/** One process writes a log at a time; a second one is told which. The lock of a process that died keeps nobody out. */
+import { readFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { EarshotError } from "../../protocol/errors.ts";
+import { type FilePort, readText } from "./file-port.ts";
+
+/** Which process a number stands for now; undefined if it is gone. Numbers are used again, so it takes more than that. */
+export type ProcessMark = (pid: number) => Promise<string | undefined>;
+
+/** Where the system tells it, when the process began: after a restart in a container the number is often the same. */
+export const processMark: ProcessMark = async (pid) => {
+  try {
+    const stat = await readFile(`/proc/${pid}/stat`, "utf8");
+    return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19];
+  } catch {
+    try {
+      process.kill(pid, 0);
+      return "running";
+    } catch (error) {
+      return (error as NodeJS.ErrnoException).code === "EPERM" ? "running" : undefined;
+    }
+  }
+};
+
+/** Logs this very process has open: its own number in a lock file says nothing about them. */
+const mine = new Set<string>();
+
+/** The answer gives it back. */
+export async function lockDirectory(
+  directory: string,
+  files: FilePort,
+  mark: ProcessMark,
+): Promise<() => Promise<void>> {
+  const place = resolve(directory);
+  const path = join(directory, "lock");
+  if (mine.has(place)) throw inUse(directory, process.pid);
+  mine.add(place);
+  try {
+    const text = `${process.pid} ${(await mark(process.pid)) ?? ""}`;
+    if (!(await claim(files, path, text))) await takeOver(files, directory, path, text, mark);
+  } catch (error) {
+    mine.delete(place);
+    throw error;
+  }
+  return async () => {
+    mine.delete(place);
+    await files.remove(path);
+  };
+}
+
+const inUse = (directory: string, pid: number): EarshotError =>
+  new EarshotError(
+    "log_in_use",
+    `The log in ${directory} is being written by process ${pid}. Stop it, or use another directory.`,
+  );
+
+async function claim(files: FilePort, path: string, text: string): Promise<boolean> {
+  try {
+    const file = await files.open(path, true);
+    await file.append(Buffer.from(text));
+    await file.close();
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+    return false;
+  }
+}
+
+/** Two processes that find the same dead lock must not both remove it: only who holds the second file may. */
+async function takeOver(
+  files: FilePort,
+  directory: string,
+  path: string,
+  text: string,
+  mark: ProcessMark,
+): Promise<void> {
+  const gate = `${path}.takeover`;
+  if (!(await claim(files, gate, text))) {
+    throw new EarshotError(
+      "log_in_use",
+      `Another process is taking over the log in ${directory}. If none is running, remove ${gate} and start again.`,
+    );
+  }
+  try {
+    const held = await readText(files, path);
+    const [pid = "", started = ""] = (held ?? "").split(" ");
+    const now = Number(pid) > 0 ? await mark(Number(pid)) : undefined;
+    const alive = now !== undefined && (started === "" || started === now);
+    if (alive && Number(pid) !== process.pid) throw inUse(directory, Number(pid));
+    await files.remove(path);
+    if (!(await claim(files, path, text))) throw inUse(directory, Number(pid));
+  } finally {
+    await files.remove(gate);
+  }
+}
