@@ -5,13 +5,18 @@ import type { ClientTransport } from "../subscriber/transport.ts";
 
 /** The ways a manifest names, best first, as addresses. `base` is where the manifest was fetched, for those over HTTP. */
 export function addressesIn(manifest: ProducerManifest, base?: string): string[] {
-  const own = (manifest[EXTENSION_PREFIX] ?? {}) as { socket?: unknown; websocket?: unknown };
+  const own = (manifest[EXTENSION_PREFIX] ?? {}) as Record<"socket" | "websocket" | "grpc_port", unknown>;
   return manifest.transports_supported.flatMap((name) => {
     if (name === "unix-socket" && typeof own.socket === "string") return [`unix:${own.socket}`];
+    if (name === "named-pipe" && typeof own.socket === "string") return [`pipe:${own.socket}`];
     if (base === undefined || !/^https?:/.test(base)) return [];
     if (name === "sse") return [new URL(base).origin];
     if (name === "websocket" && typeof own.websocket === "string")
       return [new URL(own.websocket, base).href.replace(/^http/, "ws")];
+    if (name === "grpc" && Number.isInteger(own.grpc_port)) {
+      const { protocol, hostname } = new URL(base);
+      return [`${protocol === "https:" ? "grpcs" : "grpc"}://${hostname}:${own.grpc_port}`];
+    }
     return [];
   });
 }

@@ -15,10 +15,10 @@ import type {
   SubscriptionRenegotiate,
   WhatIsHappening,
 } from "../protocol/types.ts";
-import type { SettlementRecord } from "./desk.ts";
 import type { DigestPhrases } from "./digest.ts";
 import type { EntryOptions } from "./log.ts";
-import type { LogStore } from "./store.ts";
+import type { Settlement } from "./questions.ts";
+import type { Fact, LogStore } from "./store.ts";
 import type { HubSubscription } from "./subscription.ts";
 
 /**
@@ -41,7 +41,74 @@ export function unproven(
 /** What an entry may carry besides its event; fields in other languages replace those of the event (CON-49). */
 export interface AppendOptions extends EntryOptions {
   readonly localized?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+  /** Kept together with the event, or not at all. */
+  readonly facts?: readonly Fact[];
 }
+
+/** What a yes would run: the tool, and the exact parameters, of which `secret` names those that were not shown. */
+export interface Act {
+  readonly tool: string;
+  readonly tool_call_id: string;
+  readonly params: Readonly<Record<string, unknown>>;
+  readonly params_hash: string;
+  readonly secret: readonly string[];
+}
+
+interface Recorded {
+  readonly session_id: string;
+  readonly at: string;
+}
+
+/** What the record is told, as it happens (CNF-41). Never sent to listeners; what of it is kept is the keeper's policy. */
+export type AuditRecord = Recorded &
+  (
+    | {
+        readonly kind: "asked";
+        readonly reply_token: string;
+        /** The question as it went into the log, in every language and length it comes in. */
+        readonly question: Readonly<Record<string, unknown>>;
+        /** Where a tool asked. */
+        readonly act?: Act;
+      }
+    | {
+        readonly kind: "delivered";
+        readonly reply_token: string;
+        readonly subscription_id: string;
+        readonly principal: string;
+        /** The question exactly as this listener got it, in its language and verbosity. */
+        readonly question: Readonly<Record<string, unknown>>;
+        /** Sent before: the listener had joined again, or its terms had changed. */
+        readonly again: boolean;
+      }
+    | {
+        readonly kind: "replied";
+        readonly reply_token: string;
+        readonly subscription_id: string;
+        /** Who answered, as the transport knows them; `reply.decided_by` is only what the listener says. */
+        readonly principal: string;
+        readonly reply: Reply;
+      }
+    | {
+        readonly kind: "settled";
+        readonly reply_token: string;
+        readonly outcome: Settlement["outcome"];
+        readonly origin: Settlement["origin"];
+        readonly principal?: string;
+      }
+    | {
+        /** Nobody could be asked, so nothing was. */
+        readonly kind: "not_asked";
+        readonly origin: "policy";
+        readonly question: Readonly<Record<string, unknown>>;
+      }
+    /** The yes is spent and the function is about to run. */
+    | ({ readonly kind: "begun"; readonly reply_token: string } & ActRef)
+    | ({ readonly kind: "ended"; readonly status: "success" | "error" | "timeout" } & ActRef)
+    /** The process stopped between the two: nobody knows. */
+    | ({ readonly kind: "unknown" } & ActRef)
+  );
+
+type ActRef = Pick<Act, "tool" | "tool_call_id" | "params_hash">;
 
 export interface HubOptions {
   readonly store: LogStore;
@@ -62,8 +129,8 @@ export interface HubOptions {
   readonly max_questions_per_principal?: number;
   /** The longest a question may stay open in all, announced in the handshake. */
   readonly ceiling_seconds?: number;
-  /** Told how each question ended, and by whom (CNF-41). */
-  readonly audit?: (record: SettlementRecord) => void;
+  /** Told what was asked, delivered, answered and done, and by whom (CNF-41). */
+  readonly audit?: (record: AuditRecord) => void;
 }
 
 export const HUB_DEFAULTS = {

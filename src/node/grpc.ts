@@ -95,7 +95,11 @@ export async function serveGrpc(producer: Producer, options: GrpcOptions = {}): 
       known: (id, principal) => producer.hub.find(id, principal)?.principal,
     }),
     manifest: () =>
-      buildManifest(producer.hub.offer, { transports: ["grpc"], prefix: "/", contact: options.contact }),
+      buildManifest(producer.hub.offer, {
+        ways: [{ transport: "grpc" }],
+        prefix: "/",
+        contact: options.contact,
+      }),
   });
 }
 

@@ -22,5 +22,5 @@ export { type ServeOptions, type Serving, serve } from "./serve.ts";
 export { createSite, type ServeLimits, type Site, type SiteOptions } from "./site.ts";
 export { type ServingStdio, type StdioOptions, serveStdio } from "./stdio.ts";
 export { readTokenFiles, type TokenFile, tokenDirectory } from "./token-file.ts";
-export type { GrpcWay, UnixWay } from "./ways.ts";
 export { formatTraceparent, parseTraceparent, type TraceContext } from "./trace.ts";
+export type { GrpcWay, UnixWay } from "./ways.ts";

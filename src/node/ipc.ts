@@ -6,8 +6,8 @@ import { createServer, type Server, type Socket } from "node:net";
 import { dirname, isAbsolute, join } from "node:path";
 import type { Authorizer } from "../auth/authenticate.ts";
 import type { Producer } from "../producer/producer.ts";
-import { EarshotError } from "../protocol/errors.ts";
 import type { Door } from "../protocol/door.ts";
+import { EarshotError } from "../protocol/errors.ts";
 import { EXTENSION_PREFIX } from "../protocol/extension.ts";
 import type { Principal } from "../protocol/principal.ts";
 import type { ProducerManifest } from "../protocol/types.ts";
@@ -17,7 +17,7 @@ import { DENIED } from "./http.ts";
 import { type Bound, bindSocket } from "./ipc-bind.ts";
 import { isPipe, manifestPath, socketPath } from "./ipc-path.ts";
 import { createLogger, type Logger, type LogSink } from "./log.ts";
-import { buildManifest } from "./manifest.ts";
+import { buildManifest, type Way } from "./manifest.ts";
 import { createMetrics } from "./metrics.ts";
 import { keepDoor } from "./porter.ts";
 import { createReplyRate } from "./reply-rate.ts";
@@ -73,10 +73,10 @@ const LINGER_MS = 1_000;
 export interface IpcInside {
   readonly door: Door;
   readonly log: Logger;
-  readonly manifest: (path: string, pipe: boolean) => ProducerManifest;
+  readonly manifest: (way: Way) => ProducerManifest;
 }
 
-export function serveIpc(producer: Producer, options: IpcOptions = {}): Promise<ServingIpc> {
+export async function serveIpc(producer: Producer, options: IpcOptions = {}): Promise<ServingIpc> {
   const log = createLogger(options.log);
   return openIpcServer(producer.identity.agent_id, options, {
     log,
@@ -86,12 +86,7 @@ export function serveIpc(producer: Producer, options: IpcOptions = {}): Promise<
       rate: createReplyRate({ refused_replies: 20, forgive_ms: 3_000 }),
       known: (id, principal) => producer.hub.find(id, principal)?.principal,
     }),
-    manifest: (socket, pipe) =>
-      buildManifest(producer.hub.offer, {
-        transports: [pipe ? "named-pipe" : "unix-socket"],
-        socket,
-        contact: options.contact,
-      }),
+    manifest: (way) => buildManifest(producer.hub.offer, { ways: [way], contact: options.contact }),
   });
 }
 
@@ -106,7 +101,7 @@ export async function openIpcServer(
   agent_id: string,
   options: IpcOptions,
   { door, log, manifest }: IpcInside,
-): Promise<ServingIpc> {
+): Promise<ServingIpc & { readonly way: Way }> {
   const path = options.path ?? socketPath(agent_id, options.directory);
   const pipe = isPipe(path);
   if (!pipe && (process.platform === "win32" || !isAbsolute(path))) {
@@ -183,10 +178,18 @@ export async function openIpcServer(
     log("error", "ipc_failed", { message: `The socket at ${path} failed.`, error }),
   );
   const manifest_path = pipe ? undefined : manifestPath(path);
-  if (manifest_path) writeManifest(manifest_path, manifest(path, pipe));
+  const way: Way = { transport: pipe ? "named-pipe" : "unix-socket", socket: path };
+  try {
+    if (manifest_path) writeManifest(manifest_path, manifest(way));
+  } catch (error) {
+    bound?.release();
+    server.close();
+    throw error;
+  }
   log("info", "listening", { path, agent_id });
   return {
     path,
+    way,
     address: pipe ? `pipe:${path}` : `unix:${path}`,
     manifest_path,
     get connections() {
@@ -234,6 +237,9 @@ function listenPipe(server: Server, path: string): Promise<void> {
 function writeManifest(path: string, manifest: ProducerManifest): void {
   const own = { ...(manifest[EXTENSION_PREFIX] as object), pid: process.pid };
   const aside = join(dirname(path), `.${randomBytes(4).toString("hex")}`);
-  writeFileSync(aside, `${JSON.stringify({ ...manifest, [EXTENSION_PREFIX]: own }, undefined, 2)}\n`, { mode: 0o600, flag: "wx" });
+  writeFileSync(aside, `${JSON.stringify({ ...manifest, [EXTENSION_PREFIX]: own }, undefined, 2)}\n`, {
+    mode: 0o600,
+    flag: "wx",
+  });
   renameSync(aside, path);
 }

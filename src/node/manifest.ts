@@ -13,12 +13,17 @@ import { EXTENSION_PREFIX, EXTENSION_URI } from "../protocol/extension.ts";
 import type { Offer } from "../protocol/negotiate.ts";
 import { CORE_CONTEXT, type ProducerManifest } from "../protocol/types.ts";
 
-interface Endpoints {
-  readonly transports: readonly string[];
-  readonly prefix?: string | undefined;
+/** A transport that is served, and where, if that does not follow from the server's own address. */
+export interface Way {
+  readonly transport: string;
   /** The path of the Unix socket, or the pipe's name. */
-  readonly socket?: string | undefined;
-  readonly grpc_port?: number | undefined;
+  readonly socket?: string;
+  readonly grpc_port?: number;
+}
+
+interface Endpoints {
+  readonly ways: readonly Way[];
+  readonly prefix?: string | undefined;
   readonly max_concurrent_subscriptions?: number | undefined;
   readonly contact?: string | undefined;
   /** Where the public keys are, for a manifest that is signed. */
@@ -29,9 +34,10 @@ interface Endpoints {
 const BEST_FIRST = ["unix-socket", "named-pipe", "sse", "websocket", "grpc"];
 
 export function buildManifest(offer: Offer, endpoints: Endpoints): ProducerManifest {
-  const { transports, prefix, socket, grpc_port, max_concurrent_subscriptions, contact, keys } = endpoints;
+  const { ways, prefix, max_concurrent_subscriptions, contact, keys } = endpoints;
   const { producer, versions, levels, languages, extensions = [] } = offer;
-  const has = (name: string): boolean => transports.includes(name);
+  const has = (name: string): boolean => ways.some(({ transport }) => transport === name);
+  const { socket, grpc_port }: Partial<Way> = Object.assign({}, ...ways);
   return {
     "@context": [CORE_CONTEXT, EXTENSION_URI],
     type: "aaep:producer.manifest",

@@ -28,10 +28,11 @@ export function inquiryOf(request: Request, limits: Pick<NodeHttpLimits, "body_b
     url: new URL(request.url ?? "/", "http://unused"),
     secure,
     header,
-    headers: () => Object.keys(request.headers).flatMap((name) => {
-      const value = name.startsWith(":") ? undefined : header(name);
-      return value === undefined ? [] : [[name, value] as [string, string]];
-    }),
+    headers: () =>
+      Object.keys(request.headers).flatMap((name) => {
+        const value = name.startsWith(":") ? undefined : header(name);
+        return value === undefined ? [] : [[name, value] as [string, string]];
+      }),
     certificate: secure ? certificateOf(socket) : undefined,
     body: () => readBody(request, limits.body_bytes),
   };

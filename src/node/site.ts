@@ -24,7 +24,7 @@ import { doorOf } from "./door.ts";
 import { createGuard, isLoopback } from "./guard.ts";
 import { type HttpSite, KEYS_PATH, MANIFEST_PATH } from "./http.ts";
 import { createLogger, type Logger, type LogSink } from "./log.ts";
-import { buildManifest, createPublication, type SigningKey } from "./manifest.ts";
+import { buildManifest, createPublication, type SigningKey, type Way } from "./manifest.ts";
 import { createMetrics } from "./metrics.ts";
 import { handleNodeRequest, type NodeHttpLimits, type Request, type Response } from "./node-http.ts";
 import { keepDoor } from "./porter.ts";
@@ -118,15 +118,10 @@ export async function createSite(producer: Producer, options: SiteOptions = {}):
 export interface Inside {
   readonly door: Door;
   readonly log: Logger;
-  readonly manifest: () => ProducerManifest;
+  /** As it is, or as it will be with one way more. */
+  readonly manifest: (more?: Way) => ProducerManifest;
   /** It is served in this way too: the manifest says so from here on. */
   announce(way: Way): Promise<void>;
-}
-
-interface Way {
-  readonly transport: string;
-  readonly socket?: string;
-  readonly grpc_port?: number;
 }
 
 export async function buildSite(
@@ -162,17 +157,15 @@ export async function buildSite(
   const known = (id: string, principal: Principal) => producer.hub.find(id, principal)?.principal;
   const door = keepDoor(doorOf(producer.hub), { metrics, log, rate, known });
   const ways: Way[] = [{ transport: "sse" }];
-  const manifest = () =>
+  const manifest = (more?: Way) =>
     buildManifest(producer.hub.offer, {
-      transports: ways.map(({ transport }) => transport),
+      ways: more ? [...ways, more] : ways,
       prefix,
-      socket: ways.find(({ socket }) => socket !== undefined)?.socket,
-      grpc_port: ways.find(({ grpc_port }) => grpc_port !== undefined)?.grpc_port,
       contact: options.contact,
       keys: options.signing && "kty" in options.signing.key ? KEYS_PATH : undefined,
     });
   const published = createPublication({
-    manifest,
+    manifest: () => manifest(),
     signing: options.signing,
     renewed: (signed) => {
       (producer.hub.offer as { signed_manifest?: string }).signed_manifest = signed;

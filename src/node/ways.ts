@@ -54,21 +54,21 @@ async function openUnix(
   if (unix === false) return undefined;
   const limits = { ...LIMITS, ...options.limits };
   try {
-    return await openIpcServer(
+    const serving = await openIpcServer(
       producer.identity.agent_id,
       {
         ...(unix === true ? {} : unix),
         ...(authorize ? { authorize } : {}),
-        limits: { ...limits, connections: options.limits?.connections ?? 1_024, message_bytes: limits.body_bytes },
-      },
-      {
-        ...inside,
-        manifest: (socket, pipe) => {
-          void inside.announce({ transport: pipe ? "named-pipe" : "unix-socket", socket });
-          return inside.manifest();
+        limits: {
+          ...limits,
+          connections: options.limits?.connections ?? 1_024,
+          message_bytes: limits.body_bytes,
         },
       },
+      inside,
     );
+    await inside.announce(serving.way);
+    return serving;
   } catch (error) {
     if (!byItself) throw error;
     inside.log("warn", "no_socket", {
@@ -120,11 +120,13 @@ function grpcTls({ tls }: ServeOptions): GrpcTls | undefined {
   const pem = (value: unknown): string | Uint8Array | undefined =>
     typeof value === "string" || value instanceof Uint8Array ? value : undefined;
   const [key, cert, ca] = [pem(tls.key), pem(tls.cert), pem(tls.ca)];
-  if (key === undefined || cert === undefined) {
+  // gRPC asks everybody for a certificate or nobody; where callers may do without one, it asks nobody.
+  const insists = tls.requestCert === true && tls.rejectUnauthorized !== false;
+  if (key === undefined || cert === undefined || (insists && ca === undefined)) {
     throw new EarshotError(
       "unsafe_address",
-      "gRPC takes one `key` and one `cert` in PEM, and `tls` has others: give `grpc: { tls: { key, cert } }`.",
+      "gRPC takes one `key`, one `cert` and one `ca` in PEM, and `tls` has others: give `grpc: { tls: { key, cert } }`, with `ca` to ask for certificates.",
     );
   }
-  return { key, cert, ...(tls.requestCert && ca !== undefined ? { ca } : {}) };
+  return { key, cert, ...(insists ? { ca: ca! } : {}) };
 }

@@ -27,7 +27,11 @@ export function createWebHandler(
       certificate: undefined,
       body: () => readBody(request, body_bytes),
     });
-    if (!stream) return new Response(status === 204 ? null : ((body as BodyInit | undefined) ?? null), { status, headers });
+    if (!stream)
+      return new Response(status === 204 ? null : ((body as BodyInit | undefined) ?? null), {
+        status,
+        headers,
+      });
     return new Response(openStream(stream, request.signal, limits), { status, headers });
   };
 }

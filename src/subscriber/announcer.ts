@@ -7,19 +7,21 @@ import { isCritical } from "../protocol/filters.ts";
 import type { AgentEvent, OutputStreaming, Urgency, Verbosity } from "../protocol/types.ts";
 import { Account } from "./announcer/account.ts";
 import { tell } from "./announcer/compose.ts";
+import { FloodGuard } from "./announcer/flood-guard.ts";
 import type { HistoryEntry } from "./announcer/history.ts";
 import { Mouth } from "./announcer/mouth.ts";
 import { Order } from "./announcer/order.ts";
 import { Outputs, type ReadyOutput } from "./announcer/outputs.ts";
 import type { Phrases } from "./announcer/phrase.ts";
 import type { Action } from "./announcer/queue.ts";
-import { Reader } from "./announcer/reader.ts";
+import { nameOf, Reader } from "./announcer/reader.ts";
 import { type Session, Sessions } from "./announcer/sessions.ts";
 import { type AnnouncerOptions, type AnnouncerSettings, defaultSettings } from "./announcer/settings.ts";
+import { settlementsOf, TERMINAL } from "./announcer/settlement.ts";
 import { speakOutput } from "./announcer/speak-output.ts";
 import { StillWorking } from "./announcer/still-working.ts";
 import { UrgencyGuard } from "./announcer/urgency.ts";
-import { type Run, textOf, type Utterance, type UtteranceKind } from "./announcer/utterance.ts";
+import { type Asked, type Run, textOf, type Utterance, type UtteranceKind } from "./announcer/utterance.ts";
 import { type AnswerInput, type AutoAnswer, Desk, type Outgoing } from "./replies.ts";
 
 export { type AttachOptions, attach } from "./announcer/attach.ts";
@@ -27,10 +29,9 @@ export type { Catalog, Message, MessageKey } from "./catalogs/catalog.ts";
 export { CATALOGS, catalogFor } from "./catalogs/index.ts";
 export { speakMarkdown } from "./markdown.ts";
 export { neutralize } from "./neutralize.ts";
-export type { AnswerInput, AutoAnswer, HistoryEntry, Outgoing, Run, Utterance, UtteranceKind };
+export type { AnswerInput, Asked, AutoAnswer, HistoryEntry, Outgoing, Run, Utterance, UtteranceKind };
 export { type Action, type AnnouncerOptions, type AnnouncerSettings, type Phrases, textOf };
 
-const TERMINAL = /^aaep:agent\.session\.(?:completed|errored|cancelled)$/;
 const QUESTION = /^aaep:agent\.awaiting\.(?:confirmation|clarification)$/;
 const PROGRESS_EVERY_MS = 10_000;
 
@@ -43,6 +44,7 @@ export class Announcer {
   readonly #outputs = new Outputs();
   readonly #quiet = new StillWorking();
   readonly #guard = new UrgencyGuard();
+  readonly #flood = new FloodGuard();
   readonly #muted = new Set<string>();
   /** Lines that are down: of agents behind them nobody knows whether they still work. */
   readonly #lost = new Set<string>();
@@ -78,6 +80,10 @@ export class Announcer {
   get question(): AgentEvent | undefined {
     return this.#desk.current;
   }
+  /** How many questions are open, that one included. */
+  get questions(): number {
+    return this.#desk.size;
+  }
   get phrases(): Phrases {
     return this.#mouth.phrases;
   }
@@ -103,23 +109,28 @@ export class Announcer {
     this.#hold(now);
   }
 
-  /** The line to a producer was lost, or is back. */
-  line(state: "lost" | "connected", agent: string, now: number, source = ""): void {
+  /** The line to a producer was lost, is back, or has ended for good. */
+  line(state: "lost" | "connected" | "ended", agent: string, now: number, source = ""): void {
     if (state === "lost") this.#lost.add(source);
     else this.#lost.delete(source);
-    const name = this.phrases.own(agent);
-    this.#say(
-      "notice",
-      "normal",
-      [this.phrases.say(state === "lost" ? "line_lost" : "line_back", { agent: name })],
-      now,
-    );
+    const key = { lost: "line_lost", connected: "line_back", ended: "line_ended" } as const;
+    const words = this.phrases.say(key[state], { agent: nameOf({ agent_id: agent }) });
+    this.#say("notice", "normal", [words], now);
+    if (state !== "ended") return;
+    // Nothing more will come of it: half a sentence is all there is, and no answer would arrive.
+    for (const session of this.#sessions.active.filter((one) => one.source === source)) {
+      this.#read(this.#outputs.end(session), now);
+      session.ended = true;
+    }
+    for (const token of this.#desk.openIn(source)) this.#desk.settle(source, token, "disconnected", now);
+    this.#hold(now);
   }
 
   tick(now: number): void {
     for (const event of this.#order.late(now)) this.#tell(event, now, this.#sources.get(event) ?? "");
     this.#read(this.#outputs.paused(now), now);
     this.#desk.tick(now);
+    for (const { session, count } of this.#flood.due(now)) this.#heldBack(session, count, now);
     this.#hold(now);
     const active = this.#atWork;
     const silent =
@@ -142,6 +153,7 @@ export class Announcer {
       this.#order.wakeAt,
       this.#outputs.wakeAt,
       this.#desk.wakeAt,
+      this.#flood.wakeAt,
       this.#mouth.queue.wakeAt(now),
       still ? this.#quiet.wakeAt : undefined,
     ].filter((time) => time !== undefined);
@@ -208,6 +220,11 @@ export class Announcer {
     this.#desk.repeat(now);
   }
 
+  /** What leaving now would do to the open questions; nothing if there are none. */
+  leaving(now: number): readonly Run[] {
+    return this.phrases.join(this.#desk.leaving(now));
+  }
+
   /** The code and addresses of the last text that had any, read because someone asked. */
   details(now: number): void {
     const parts = this.#details.map((one) => [this.phrases.content(one, undefined)]);
@@ -269,23 +286,9 @@ export class Announcer {
       this.#desk.settle(source, (event as { reply_token: string }).reply_token, "ended", now);
   }
 
-  /** A question is over if the producer says so, its session ends, or, being the only one, the session goes on (CON-13). */
   #settle(event: AgentEvent, session: Session, source: string, now: number): void {
-    const resolves = event.extensions?.["earshot"]?.["resolves"] as
-      | { reply_token?: unknown; outcome?: unknown }
-      | undefined;
-    const open = this.#desk.openIn(source, event.session_id);
-    if (typeof resolves?.reply_token === "string") {
-      const outcomes = ["accepted", "rejected", "answered", "timed_out", "withdrawn", "disconnected"];
-      const outcome = outcomes.includes(String(resolves.outcome)) ? resolves.outcome : "closed";
-      this.#desk.settle(source, resolves.reply_token, outcome as never, now);
-    } else if (TERMINAL.test(event.type)) {
-      for (const token of open) this.#desk.settle(source, token, "ended", now);
-    } else if (event.type === "aaep:agent.state.changed" && open.length === 1) {
-      const { from_state, to_state } = event as { from_state?: unknown; to_state?: unknown };
-      if (from_state === "awaiting_input" && to_state !== "awaiting_input")
-        this.#desk.settle(source, open[0]!, "closed", now);
-    }
+    for (const { token, outcome } of settlementsOf(event, this.#desk.openIn(source, event.session_id)))
+      this.#desk.settle(source, token, outcome, now);
     if (TERMINAL.test(event.type)) session.ended = true;
   }
 
@@ -356,11 +359,18 @@ export class Announcer {
     session?: Session,
     quiet = false,
   ): void {
-    const muted = session !== undefined && this.#muted.has(session.agent_id) && urgency !== "critical";
-    this.#mouth.say(kind, urgency, parts, now, {
-      quiet: quiet || muted,
-      ...(session ? { session_id: session.key } : {}),
-    });
+    const about = session ? { session_id: session.key } : {};
+    const always = quiet || urgency === "critical" || session === undefined;
+    const held =
+      !always &&
+      (this.#muted.has(session.agent_id) || !this.#flood.allows(session, kind === "output", now));
+    this.#mouth.say(kind, urgency, parts, now, { quiet: quiet || held, ...about });
+  }
+
+  #heldBack(session: Session, count: number, now: number): void {
+    const { name } = this.#sessions.spoken(session, this.phrases);
+    const words = this.phrases.say("skipped", { count });
+    this.#say("digest", "normal", [this.phrases.say("named", { agent: name, words })], now);
   }
 
   /** Paused, or asked at low load: nothing new but what is critical. Afterwards one sentence of what was and was not done. */

@@ -37,7 +37,7 @@ export function questionParts(
   agent: string,
   leftMs: number,
   brief: boolean,
-): Run[][] {
+): { readonly parts: Run[][]; readonly answers: Run[][] } {
   const parts =
     event.type === "aaep:agent.awaiting.confirmation"
       ? permission(event, reader, agent)
@@ -49,7 +49,7 @@ export function questionParts(
   // Silence that means yes is never left unsaid.
   const silentYes = event.type === "aaep:agent.awaiting.confirmation" && event.default_decision === "accept";
   const silence = !brief || silentYes ? [silenceMeans(event, reader, leftMs)] : [];
-  return [...reader.warnings(), ...parts, ...silence, ...answers];
+  return { parts: [...reader.warnings(), ...parts, ...silence], answers };
 }
 
 function permission(event: AwaitingConfirmation, reader: Reader, agent: string): Run[][] {
@@ -103,6 +103,19 @@ function silenceMeans(event: QuestionEvent, reader: Reader, leftMs: number): Run
   return phrases.say("silence_answer", { duration, answer: reader.plain(label) ?? "?" });
 }
 
+/** For whoever goes without answering: what will come of it. */
+export const leavingParts = (event: QuestionEvent, reader: Reader, leftMs: number): Run[][] => [
+  reader.phrases.say("leaving", { action: essenceRun(event, reader) }),
+  silenceMeans(event, reader, leftMs),
+];
+
+/** The question in as few words as it has, action first. */
+export function essenceRun(event: QuestionEvent, reader: Reader): Run {
+  const words =
+    event.type === "aaep:agent.awaiting.confirmation" ? reader.field("action") : reader.field("question");
+  return words ?? reader.summary() ?? reader.phrases.own("?");
+}
+
 function howToDecide(event: AwaitingConfirmation, { phrases }: Reader): Run[][] {
   if (event.allowed_replies && !event.allowed_replies.includes("accept"))
     return [phrases.say("answer_refuse_only")];
@@ -121,7 +134,11 @@ function howToAnswer(event: AwaitingClarification, { phrases }: Reader): Run[][]
 }
 
 /** The second step: what would really be done, from the parameters, in our own voice. */
-export function readBackParts(event: AwaitingConfirmation, reader: Reader, agent: string): Run[][] {
+export function readBackParts(
+  event: AwaitingConfirmation,
+  reader: Reader,
+  agent: string,
+): { readonly parts: Run[][]; readonly answers: Run[][] } {
   const { phrases } = reader;
   const shown = params(event, reader);
   const action = reader.field("action") ?? "";
@@ -129,9 +146,9 @@ export function readBackParts(event: AwaitingConfirmation, reader: Reader, agent
     phrases.say("read_back", { agent }),
     ...dangers(event, reader),
     ...(shown ?? [phrases.say("no_params", { action })]),
-    phrases.say("confirm_now", { confirm: phrases.text("word_confirm"), no: phrases.text("word_no") }),
   ];
-  return [...reader.warnings(), ...parts];
+  const words = { confirm: phrases.text("word_confirm"), no: phrases.text("word_no") };
+  return { parts: [...reader.warnings(), ...parts], answers: [phrases.say("confirm_now", words)] };
 }
 
 interface Shown {

@@ -7,11 +7,13 @@
 import { type Deadline, EXTENSION_PREFIX, type QuestionOutcome } from "../protocol/extension.ts";
 import type { AwaitingClarification, AwaitingConfirmation } from "../protocol/types.ts";
 import type { Reader } from "./announcer/reader.ts";
-import type { Run, UtteranceKind } from "./announcer/utterance.ts";
+import type { Asked, Run, UtteranceKind } from "./announcer/utterance.ts";
 import type { MessageKey } from "./catalogs/catalog.ts";
 import {
+  essenceRun,
   fingerprint,
   isGrave,
+  leavingParts,
   type QuestionEvent,
   questionParts,
   readBackParts,
@@ -54,6 +56,7 @@ export interface Line {
   readonly reply_token?: string;
   readonly essence?: string;
   readonly session_id?: string;
+  readonly asked?: Asked;
 }
 
 export interface DeskOptions {
@@ -109,10 +112,16 @@ export class Desk {
   get size(): number {
     return this.#open.size;
   }
-  openIn(source: string, session_id: string): string[] {
+  /** The tokens of open questions, of one session or of all. */
+  openIn(source: string, session_id?: string): string[] {
     return [...this.#open.values()]
-      .filter((one) => one.source === source && one.event.session_id === session_id)
+      .filter((one) => one.source === source && (session_id ?? one.event.session_id) === one.event.session_id)
       .map(({ token }) => token);
+  }
+  leaving(now: number): Run[][] {
+    return [...this.#open.values()]
+      .filter(({ sent }) => !sent)
+      .flatMap((one) => leavingParts(one.event, this.#reader(one), one.deadline - now));
   }
 
   ask(event: QuestionEvent, source: string, now: number): void {
@@ -269,11 +278,18 @@ export class Desk {
     return this.#options.reader(question.event);
   }
 
-  #say(question: Question, kind: UtteranceKind, parts: readonly (readonly Run[])[], now: number): number {
+  #say(
+    question: Question,
+    kind: UtteranceKind,
+    parts: readonly (readonly Run[])[],
+    now: number,
+    asked?: Asked,
+  ): number {
     const reader = this.#reader(question);
     const essence = essenceRun(question.event, reader).text;
     const session_id = `${question.source} ${question.event.session_id}`;
-    return this.#options.say({ kind, parts, reply_token: question.token, essence, session_id }, now);
+    const about = { reply_token: question.token, essence, session_id, ...(asked ? { asked } : {}) };
+    return this.#options.say({ kind, parts, ...about }, now);
   }
 
   #note(question: Question, key: MessageKey, now: number): void {
@@ -289,22 +305,25 @@ export class Desk {
     question.heard = false;
     question.step = "ask";
     const agent = this.#options.name(question.event, question.source);
-    const parts = questionParts(
+    const { parts, answers } = questionParts(
       question.event,
       this.#reader(question),
       agent,
       question.deadline - now,
       this.#options.brief(),
     );
-    question.awaiting = this.#say(question, "question", parts, now);
+    const asked = { step: "ask", parts } as const;
+    question.awaiting = this.#say(question, "question", [...parts, ...answers], now, asked);
   }
 
   #readBack(question: Question, now: number): void {
     question.step = "read_back";
     question.heard = false;
     const agent = this.#options.name(question.event, question.source);
-    const parts = readBackParts(question.event as AwaitingConfirmation, this.#reader(question), agent);
-    question.awaiting = this.#say(question, "question", parts, now);
+    const event = question.event as AwaitingConfirmation;
+    const { parts, answers } = readBackParts(event, this.#reader(question), agent);
+    const asked = { step: "read_back", parts } as const;
+    question.awaiting = this.#say(question, "question", [...parts, ...answers], now, asked);
   }
 
   #decide(question: Question, decision: "accept" | "reject"): void {
@@ -377,10 +396,3 @@ const deadlineOf = (event: QuestionEvent): Deadline | undefined => {
   const deadline = event.extensions?.[EXTENSION_PREFIX]?.["deadline"] as Deadline | undefined;
   return typeof deadline?.seconds_left === "number" && deadline.seconds_left > 0 ? deadline : undefined;
 };
-
-/** The question in as few words as it has, action first. */
-function essenceRun(event: QuestionEvent, reader: Reader): Run {
-  const words =
-    event.type === "aaep:agent.awaiting.confirmation" ? reader.field("action") : reader.field("question");
-  return words ?? reader.summary() ?? reader.phrases.own("?");
-}

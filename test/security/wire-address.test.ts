@@ -226,7 +226,7 @@ describe("the token of a run", () => {
     const runtime = folder();
     const directory = tokenDirectory({ XDG_RUNTIME_DIR: runtime });
     const agent = producer();
-    const serving = await serve(agent, { port: 0, token_file: directory, log: () => {} });
+    const serving = await serve(agent, { port: 0, token_file: directory, unix: false, log: () => {} });
     const path = serving.token_path!;
 
     expect(path).toBe(join(runtime, "earshot", `bank-${serving.port}.json`));
@@ -259,7 +259,7 @@ describe("the token of a run", () => {
     mkdirSync(shared);
     chmodSync(shared, 0o777);
     for (const directory of [link, file, join(shared, "earshot")]) {
-      await expect(serve(producer(), { port: 0, token_file: directory, log: () => {} })).rejects.toThrow(
+      await expect(serve(producer(), { port: 0, token_file: directory, unix: false, log: () => {} })).rejects.toThrow(
         /`token_file`/,
       );
     }
@@ -287,7 +287,7 @@ describe("the token of a run", () => {
       writeFileSync(join(directory, "bank-1.json"), JSON.stringify(bait), { mode: 0o600 });
       expect(readTokenFiles(directory)).toHaveLength(1);
       chownSync(directory, 12_345, 12_345);
-      await expect(serve(producer(), { port: 0, token_file: directory, log: () => {} })).rejects.toThrow(
+      await expect(serve(producer(), { port: 0, token_file: directory, unix: false, log: () => {} })).rejects.toThrow(
         /belongs to somebody else/,
       );
       expect(readTokenFiles(directory)).toEqual([]);

@@ -100,14 +100,15 @@ export async function replaceFile(
   files: FilePort,
   directory: string,
   path: string,
-  text: string | ((inode: string) => string),
+  content: Uint8Array | ((inode: string) => string),
 ): Promise<void> {
   const temporary = `${path}.new`;
   await files.remove(temporary);
   const file = await files.open(temporary, true);
   try {
-    const content = typeof text === "string" ? text : text((await files.stat(temporary)).inode);
-    await file.append(Buffer.from(content));
+    const bytes =
+      typeof content === "function" ? Buffer.from(content((await files.stat(temporary)).inode)) : content;
+    await file.append(bytes);
     await file.sync();
   } finally {
     await file.close();

@@ -28,7 +28,7 @@ interface KeptFact {
   /** Where it stands among the others of its kind. */
   readonly order: number;
   /** The first record of the segment its newest value is in. */
-  segment: number;
+  readonly segment: number;
 }
 
 const ENDS = new Set([
@@ -38,6 +38,8 @@ const ENDS = new Set([
 ]);
 /** Reading begins at most this far before the place that is asked for. */
 const STRETCH = 256 * 1024;
+/** A fact's order is its record's number and its place in it, so that it stays the same whatever is removed before it. */
+const MOST_FACTS = 2 ** 20;
 
 export class Ledger {
   readonly segments: Segment[] = [];
@@ -48,7 +50,6 @@ export class Ledger {
   /** The first record that a compaction said it kept. */
   base: number | undefined;
   readonly #kinds = new Map<string, Map<string, KeptFact>>();
-  #order = 0;
 
   begin(name: string, first: number, header: SegmentHeader): Segment {
     const segment: Segment = {
@@ -72,15 +73,15 @@ export class Ledger {
   }
 
   take(segment: Segment, batch: Batch, at: number): void {
-    segment.records++;
+    const number = segment.first + segment.records++;
     const [first] = batch.entries;
     if (first) {
       const point = segment.points.at(-1);
       if (!point || at - point.at >= STRETCH) segment.points.push({ at, seq: first.seq });
     }
     for (const entry of batch.entries) this.#takeEntry(segment, entry);
-    for (const [kind, key, value, order] of batch.facts)
-      this.#takeFact({ kind, key, value }, order, segment.first);
+    for (const [i, [kind, key, value, order]] of batch.facts.entries())
+      this.#takeFact({ kind, key, value }, order ?? number * MOST_FACTS + i, segment.first);
     if (batch.base !== undefined) this.base = batch.base;
   }
 
@@ -98,7 +99,7 @@ export class Ledger {
     else if (!this.open.has(session_id)) this.open.set(session_id, seq);
   }
 
-  #takeFact(fact: Fact, order: number | undefined, segment: number): void {
+  #takeFact(fact: Fact, order: number, segment: number): void {
     let kind = this.#kinds.get(fact.kind);
     if (!kind) {
       kind = new Map();
@@ -108,10 +109,7 @@ export class Ledger {
       kind.delete(fact.key);
       return;
     }
-    const known = kind.get(fact.key);
-    const place = known?.order ?? order ?? this.#order + 1;
-    this.#order = Math.max(this.#order, place);
-    kind.set(fact.key, { fact, order: place, segment });
+    kind.set(fact.key, { fact, order: kind.get(fact.key)?.order ?? order, segment });
   }
 
   /** Facts a compaction wrote again were read behind younger ones: called once, when everything has been read. */

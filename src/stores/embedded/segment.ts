@@ -115,7 +115,7 @@ interface ScanOptions {
 export function scanSegment(
   bytes: Uint8Array,
   { name, tornFrom }: ScanOptions,
-  take: (batch: Batch, at: number) => void,
+  take: (header: SegmentHeader, batch: Batch, at: number) => void,
 ): ScannedSegment {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const header = readHeader(buffer, name, tornFrom);
@@ -132,7 +132,7 @@ export function scanSegment(
       throw damaged(name, at, what);
     }
     const size = buffer.readUInt32LE(at);
-    take(decodeBatch(buffer.toString("utf8", at + PREFIX, at + PREFIX + size), header.version), at);
+    take(header, decodeBatch(buffer.toString("utf8", at + PREFIX, at + PREFIX + size), header.version), at);
     at += PREFIX + size;
     records++;
   }

@@ -2,127 +2,133 @@
  * The log on disk: one append-only sequence in segment files, synced in groups. Acknowledged means on disk: `append`
  * resolves after fdatasync, and everything that arrived meanwhile shares the next one. One process writes at a time.
  */
-import { randomBytes } from "node:crypto";
 import { join } from "node:path";
-import type { LogEntry, LogIdentity, LogStore } from "../../hub/store.ts";
+import type { LogEntry, LogStore } from "../../hub/store.ts";
+import { type Clock, systemClock } from "../../protocol/clock.ts";
 import { EarshotError } from "../../protocol/errors.ts";
-import { type FilePort, nodeFiles, type OpenFile } from "./file-port.ts";
-import { encodeRecord, HEADER, readSegment } from "./segment.ts";
+import { type RandomBytes, systemRandom } from "../../protocol/ids.ts";
+import { type FilePort, nodeFiles, replaceFile } from "./file-port.ts";
+import { identify } from "./identity.ts";
+import { lockDirectory, type ProcessMark, processMark } from "./lock.ts";
+import { readEntries } from "./reading.ts";
+import { CLOSED, recover } from "./recover.ts";
+import { type Compaction, type Retention, removable } from "./retention.ts";
+import { encodeAhead, encodeBatch } from "./segment.ts";
+import { repairTail, SegmentWriter } from "./writer.ts";
+
+export type { LogReading, LogReadingOptions } from "./look.ts";
+export { readLog } from "./look.ts";
+export { type Backup, backupLog, type Restored, restoreLog } from "./restore.ts";
 
 export interface EmbeddedStoreOptions {
   readonly directory: string;
-  readonly files?: FilePort;
-  /** A new segment is begun beyond this size. */
-  readonly segment_bytes?: number;
+  /** What may go, and when; without it everything is kept. */
+  readonly retain?: Retention;
   /** "sync": acknowledged means on disk. "none": acknowledged means handed to the system; a power cut may lose it. */
   readonly durability?: "sync" | "none";
-  readonly processAlive?: (pid: number) => boolean;
+  /** A new segment is begun beyond this size: 64 MiB, or an eighth of what `retain` allows. */
+  readonly segment_bytes?: number;
+  readonly clock?: Clock;
+  readonly random?: RandomBytes;
+  /** Sentences for whoever operates the agent; console.warn by default. */
+  readonly warn?: (sentence: string) => void;
+  readonly files?: FilePort;
+  readonly processMark?: ProcessMark;
 }
 
 export interface EmbeddedStore extends LogStore {
-  /** Entries found on opening, in order. */
-  readonly entries: readonly LogEntry[];
-  /** Bytes of an unfinished write that were cut off on opening. */
+  /** Bytes of an unfinished write that were cut off on opening, and kept in a file beside the log. */
   readonly torn_bytes: number;
-  /** Removes whole segments that lie before this place. */
-  forget(before: number): Promise<number>;
+  /** Removes what may go now. It also happens by itself, where `retain` asks for it. */
+  compact(): Promise<Compaction>;
+  /** Waits for what is under way. Opening again is quicker and stricter after this. */
   close(): Promise<void>;
 }
 
 interface Waiting {
-  readonly bytes: Buffer;
-  readonly first: number;
+  /** Written to disk as a record; a compaction is none. */
+  readonly bytes?: Buffer;
+  readonly entries: readonly LogEntry[];
+  readonly facts: Parameters<LogStore["append"]>[1];
+  readonly compact?: (done: Compaction) => void;
   resolve(): void;
   reject(error: unknown): void;
 }
 
-const SEGMENT = /^log-(\d{16})\.seg$/;
-const segmentName = (first: number): string => `log-${String(first).padStart(16, "0")}.seg`;
-const alive = (pid: number): boolean => {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM";
-  }
-};
+const MIB = 1024 * 1024;
 
 export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<EmbeddedStore> {
-  const {
-    directory,
-    files = nodeFiles,
-    segment_bytes = 64 * 1024 * 1024,
-    durability = "sync",
-    processAlive = alive,
-  } = options;
+  const { directory, retain, files = nodeFiles, clock = systemClock, random = systemRandom } = options;
+  const { durability = "sync", warn = (sentence: string) => console.warn(sentence) } = options;
+  const { segment_bytes = Math.min(64 * MIB, Math.max(MIB, Math.floor((retain?.bytes ?? 512 * MIB) / 8))) } =
+    options;
+  const sync = durability === "sync";
   await files.ensureDirectory(directory);
-  await lock(directory, files, processAlive);
-  const identity = await identify(directory, files);
-  const names = (await files.list(directory)).filter((name) => SEGMENT.test(name)).sort();
-  const entries: LogEntry[] = [];
-  const segments: { name: string; first: number }[] = [];
-  let torn_bytes = 0;
-  let size = 0;
-  for (const [i, name] of names.entries()) {
-    const bytes = await files.read(join(directory, name));
-    const { payloads, sound } = readSegment(bytes, name, i === names.length - 1);
-    for (const payload of payloads) entries.push(JSON.parse(payload) as LogEntry);
-    segments.push({ name, first: Number(SEGMENT.exec(name)![1]) });
-    torn_bytes += bytes.byteLength - sound;
-    size = sound;
-  }
-  for (let i = 1; i < entries.length; i++) {
-    if (entries[i]!.seq !== entries[i - 1]!.seq + 1) {
-      throw new EarshotError(
-        "log_damaged",
-        `The log in ${directory} jumps from entry ${entries[i - 1]!.seq} to ${entries[i]!.seq}: a file is missing. Restore it from a backup.`,
-      );
-    }
-  }
-  let file: OpenFile | undefined;
-  if (names.length > 0) {
-    file = await files.open(join(directory, names.at(-1)!));
-    if (torn_bytes > 0) {
-      await file.truncate(size);
-      await file.sync();
-    }
-    if (size === 0) {
-      await file.append(HEADER);
-      size = HEADER.length;
-    }
+  const unlock = await lockDirectory(directory, files, options.processMark ?? processMark);
+  const { ledger, torn, identity, writer } = await prepare().catch(async (error) => {
+    await unlock();
+    throw error;
+  });
+
+  async function prepare() {
+    const found = await recover(directory, files);
+    const identity = await identify(directory, files, random);
+    await files.remove(join(directory, CLOSED));
+    await files.syncDirectory(directory);
+    const sentence = await repairTail(directory, files, found);
+    if (sentence !== undefined) warn(sentence);
+    const writer = new SegmentWriter({
+      directory,
+      files,
+      ledger: found.ledger,
+      segment_bytes,
+      segment_ms: (retain?.age_ms ?? Number.POSITIVE_INFINITY) / 8,
+      sync,
+      wallTime: () => Date.parse(clock.timestamp()),
+    });
+    await writer.open(found.torn?.header === true);
+    return { ...found, identity, writer };
   }
 
   let waiting: Waiting[] = [];
   let writing: Promise<void> | undefined;
-  let failure: unknown;
-  let closed = false;
+  let failure: EarshotError | undefined;
+  let closing: Promise<void> | undefined;
+  /** The entry that must come next, what is still on its way included. */
+  let expected = ledger.last === 0 ? undefined : ledger.last + 1;
+  let cancelTimer: (() => void) | undefined;
 
-  async function segmentFor(first: number, bytes: number): Promise<OpenFile> {
-    if (file && size + bytes <= segment_bytes) return file;
-    if (file && size > HEADER.length && size + bytes > segment_bytes) await file.close();
-    else if (file) return file;
-    const name = segmentName(first);
-    file = await files.open(join(directory, name), true);
-    await file.append(HEADER);
-    if (durability === "sync") await file.sync();
-    await files.syncDirectory(directory);
-    segments.push({ name, first });
-    size = HEADER.length;
-    return file;
+  function put(one: Omit<Waiting, "resolve" | "reject">): Promise<void> {
+    return new Promise((resolve, reject) => {
+      waiting.push({ ...one, resolve, reject });
+      writing ??= Promise.resolve().then(writeAll);
+    });
+  }
+
+  /** What may be written together: everything up to the next compaction, which wants the log for itself. */
+  function nextGroup(): Waiting[] {
+    const at = waiting.findIndex(({ compact }) => compact);
+    const group = at === 0 ? waiting.slice(0, 1) : at > 0 ? waiting.slice(0, at) : waiting;
+    waiting = group === waiting ? [] : waiting.slice(group.length);
+    return group;
   }
 
   /** After a failed write or sync nothing is known about the file any more: stop acknowledging for good (F03, F04). */
   async function writeAll(): Promise<void> {
     while (waiting.length > 0) {
-      const group = waiting;
-      waiting = [];
+      const group = nextGroup();
       try {
         if (failure !== undefined) throw failure;
-        const bytes = group.length === 1 ? group[0]!.bytes : Buffer.concat(group.map((one) => one.bytes));
-        const target = await segmentFor(group[0]!.first, bytes.byteLength);
-        await target.append(bytes);
-        size += bytes.byteLength;
-        if (durability === "sync") await target.sync();
+        const [first] = group;
+        if (first?.compact) first.compact(await compactNow());
+        else {
+          await writer.write(
+            group.map(({ bytes, entries, facts = [] }) => ({
+              bytes: bytes!,
+              batch: { entries, facts: facts.map(({ kind, key, value }) => [kind, key, value] as const) },
+            })),
+          );
+        }
         for (const one of group) one.resolve();
       } catch (error) {
         failure ??= new EarshotError(
@@ -132,97 +138,92 @@ export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<
         );
         for (const one of group) one.reject(failure);
       }
+      if (retain && writer.hasBegunSegment() && failure === undefined) compactSoon();
     }
     writing = undefined;
   }
 
+  /** Live facts are written again at the end, safely, before the files they were in go. */
+  async function compactNow(): Promise<Compaction> {
+    const { segments, held_by } = removable(ledger, retain ?? {}, Date.parse(clock.timestamp()));
+    if (segments.length === 0) return { removed: 0, held_by };
+    const kept = ledger.segments[segments.length]!.first;
+    const facts = ledger.factsBefore(kept);
+    await writer.write([
+      { bytes: encodeAhead(kept, facts), batch: { entries: [], facts, base: kept } },
+    ]);
+    for (const { name } of segments) {
+      await files.remove(join(directory, name));
+      ledger.segments.shift();
+    }
+    await files.syncDirectory(directory);
+    return { removed: segments.length, held_by };
+  }
+
+  const compact = async (): Promise<Compaction> => {
+    let result: Compaction = { removed: 0, held_by: [] };
+    const done = (compaction: Compaction) => {
+      result = compaction;
+    };
+    await put({ entries: [], facts: [], compact: done });
+    return result;
+  };
+  // A failure to remove is a failure of the log, and everyone who appends hears of it.
+  const compactSoon = (): void => void compact().catch(() => undefined);
+
+  /** The age of what is kept grows while nothing is written. */
+  function watchAge(): void {
+    if (retain?.age_ms === undefined || closing) return;
+    cancelTimer = clock.timer(clock.now() + Math.min(retain.age_ms / 8, 3_600_000), () => {
+      compactSoon();
+      watchAge();
+    });
+  }
+  if (retain) compactSoon();
+  watchAge();
+
+  async function closeNow(): Promise<void> {
+    cancelTimer?.();
+    await writing;
+    await writer.close();
+    const last = ledger.segments.at(-1);
+    if (last && failure === undefined) {
+      const closed = Buffer.from(JSON.stringify({ segment: last.name, size: last.size }));
+      await replaceFile(files, directory, join(directory, CLOSED), closed);
+    }
+    await unlock();
+  }
+
+  const isClosed = () => new EarshotError("log_closed", "The log has been closed.");
   return {
     identity,
-    entries,
-    torn_bytes,
-    append(added) {
-      if (closed) return Promise.reject(new EarshotError("log_closed", "The log has been closed."));
-      if (added.length === 0) return Promise.resolve();
-      return new Promise((resolve, reject) => {
-        const bytes = Buffer.concat(added.map((entry) => encodeRecord(JSON.stringify(entry))));
-        waiting.push({ bytes, first: added[0]!.seq, resolve, reject });
-        writing ??= Promise.resolve().then(writeAll);
-      });
-    },
-    async *read(from) {
-      await writing;
-      for (const { name } of [...segments]) {
-        const { payloads } = readSegment(await files.read(join(directory, name)), name, true);
-        for (const payload of payloads) {
-          const entry = JSON.parse(payload) as LogEntry;
-          if (entry.seq >= from) yield entry;
-        }
+    torn_bytes: torn?.bytes ?? 0,
+    append(entries, facts = []) {
+      if (closing) return Promise.reject(isClosed());
+      if (entries.length === 0 && facts.length === 0) return Promise.resolve();
+      for (const { seq } of entries) {
+        if (expected !== undefined && seq !== expected) return Promise.reject(outOfOrder(seq, expected));
+        expected = seq + 1;
+      }
+      try {
+        return put({ bytes: encodeBatch(entries, facts), entries, facts });
+      } catch (error) {
+        return Promise.reject(error as Error);
       }
     },
-    async forget(before) {
-      let removed = 0;
-      // A segment goes only when the next one starts at or before the place: the last always stays.
-      while (segments.length > 1 && segments[1]!.first <= before) {
-        await files.remove(join(directory, segments.shift()!.name));
-        removed++;
-      }
-      return removed;
-    },
-    async close() {
-      closed = true;
-      await writing;
-      await file?.close();
-      await files.remove(join(directory, "lock"));
+    read: (from) => readEntries({ directory, files, ledger, from, ready: () => writing }),
+    facts: (kind) => ledger.facts(kind),
+    compact: () => (closing ? Promise.reject(isClosed()) : compact()),
+    close() {
+      closing ??= closeNow();
+      return closing;
     },
   };
 }
 
-async function lock(
-  directory: string,
-  files: FilePort,
-  processAlive: (pid: number) => boolean,
-): Promise<void> {
-  const path = join(directory, "lock");
-  for (let attempt = 0; ; attempt++) {
-    try {
-      const file = await files.open(path, true);
-      await file.append(Buffer.from(String(process.pid)));
-      await file.close();
-      return;
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== "EEXIST" || attempt > 2) throw error;
-      const pid = Number(Buffer.from(await files.read(path)).toString("utf8"));
-      if (pid > 0 && processAlive(pid)) {
-        throw new EarshotError(
-          "log_in_use",
-          `The log in ${directory} is being written by process ${pid}. Stop it, or use another directory.`,
-        );
-      }
-      await files.remove(path);
-    }
-  }
-}
-
-const DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-
-/** The epoch is new with every new log: a cursor of a wiped or restored one is noticed (F06). */
-async function identify(directory: string, files: FilePort): Promise<LogIdentity> {
-  const path = join(directory, "identity.json");
-  try {
-    return JSON.parse(Buffer.from(await files.read(path)).toString("utf8")) as LogIdentity;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
-  }
-  const bytes = randomBytes(10);
-  const epoch = Array.from(bytes.subarray(0, 6), (byte) => DIGITS[byte % 62]).join("");
-  const identity: LogIdentity = { epoch, key: bytes.readUInt32BE(6) };
-  const temporary = `${path}.new`;
-  await files.remove(temporary);
-  const file = await files.open(temporary, true);
-  await file.append(Buffer.from(JSON.stringify(identity)));
-  await file.sync();
-  await file.close();
-  await files.rename(temporary, path);
-  await files.syncDirectory(directory);
-  return identity;
-}
+/** A log with a hole could not be opened again: better to refuse it now. */
+const outOfOrder = (seq: number, expected: number): EarshotError =>
+  new EarshotError(
+    "log_out_of_order",
+    `Entry ${seq} was to be appended where ${expected} comes next. Go on after the newest entry that read() gives.`,
+  );

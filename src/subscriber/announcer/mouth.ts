@@ -5,7 +5,15 @@ import { catalogFor } from "../catalogs/index.ts";
 import { History } from "./history.ts";
 import { Phrases } from "./phrase.ts";
 import { Queue } from "./queue.ts";
-import { countWords, type Draft, type Run, textOf, type Utterance, type UtteranceKind } from "./utterance.ts";
+import {
+  type Asked,
+  countWords,
+  type Draft,
+  type Run,
+  textOf,
+  type Utterance,
+  type UtteranceKind,
+} from "./utterance.ts";
 
 interface MouthOptions {
   readonly can: (language: string) => boolean;
@@ -18,6 +26,7 @@ export interface About {
   readonly session_id?: string;
   readonly reply_token?: string;
   readonly essence?: string;
+  readonly asked?: Asked;
   /** Only for the history. */
   readonly quiet?: boolean;
 }

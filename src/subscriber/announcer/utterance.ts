@@ -45,6 +45,14 @@ export interface Utterance {
   readonly reply_token?: string;
   /** The question in as few words as there are, action first: for a short braille display. */
   readonly essence?: string;
+  /** The question itself, for those who put it on a screen. */
+  readonly asked?: Asked;
+}
+
+/** A question's sentences one by one, without those that say how to answer in words: buttons do that. */
+export interface Asked {
+  readonly step: "ask" | "read_back";
+  readonly parts: readonly (readonly Run[])[];
 }
 
 export type Draft = Omit<Utterance, "id" | "words">;

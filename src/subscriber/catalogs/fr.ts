@@ -114,6 +114,15 @@ export const fr: Catalog = {
     gap: "Il manque quelque chose ici.",
     line_lost: "La connexion avec {agent} a été perdue. Nouvel essai.",
     line_back: "De nouveau connecté à {agent}.",
+    line_ended: "La connexion avec {agent} est terminée.",
+    first_met: "Vous n'avez jamais entendu {agent}. Son adresse est {address}. L'écouter ?",
+    first_met_signed:
+      "Vous n'avez jamais entendu {agent}. Son adresse est {address} et sa signature est bonne. L'écouter ?",
+    met_elsewhere: "Attention : vous connaissez {agent}, mais pas depuis {address}. L'écouter ?",
+    met_unsigned: "Attention : {agent} signait son nom et ne le fait plus. L'écouter ?",
+    met_other_key: "Attention : {agent} signe maintenant avec une autre clé. L'écouter ?",
+    met_revoked: "Vous ne faites plus confiance à {agent} : il n'est pas écouté.",
+    leaving: "Vous laissez cette question sans réponse : {action}",
     no_voice: "Il n'y a pas de voix pour cette langue : {language}. Le texte est gardé, pas lu.",
     no_table:
       "Il n'y a pas de table braille pour cette langue : {language}. Le texte est gardé, pas affiché.",

@@ -1,0 +1,121 @@
+/**
+ * Backup and restore. A restored log is another log: it has a new epoch, so that a cursor from before gets an explicit
+ * gap and never the wrong place (F06).
+ */
+import { join } from "node:path";
+import type { LogIdentity } from "../../hub/store.ts";
+import { EarshotError } from "../../protocol/errors.ts";
+import { type RandomBytes, systemRandom } from "../../protocol/ids.ts";
+import { type FilePort, nodeFiles } from "./file-port.ts";
+import { renewIdentity } from "./identity.ts";
+import { Ledger } from "./ledger.ts";
+import { scanInto, segmentNames } from "./recover.ts";
+import { segmentNumber } from "./segment.ts";
+
+interface CopyOptions {
+  readonly from: string;
+  /** Must not hold a log. */
+  readonly to: string;
+  readonly files?: FilePort;
+}
+
+export interface Backup {
+  readonly files: number;
+  readonly bytes: number;
+}
+
+export interface Restored {
+  readonly identity: LogIdentity;
+  /** The newest entry; 0 if there is none. */
+  readonly last: number;
+  /** What could not be used, and why; absent if all of it could. */
+  readonly left_out?: { readonly bytes: number; readonly reason: string };
+}
+
+const ATTEMPTS = 5;
+
+/** Copies a log, also while it is being written. The copy holds everything acknowledged before the call. */
+export async function backupLog({ from, to, files = nodeFiles }: CopyOptions): Promise<Backup> {
+  await refuseLog(to, files);
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await copyAll(from, to, files);
+    } catch (error) {
+      // Retention removed a file meanwhile: what it held that still counts is in a newer one.
+      if ((error as NodeJS.ErrnoException).code !== "ENOENT" || attempt === ATTEMPTS) throw error;
+      for (const name of await segmentNames(to, files)) await files.remove(join(to, name));
+    }
+  }
+}
+
+async function copyAll(from: string, to: string, files: FilePort): Promise<Backup> {
+  const names = await listed(from, files);
+  await files.ensureDirectory(to);
+  let bytes = 0;
+  // The newest first: it alone still grows, and what is begun after it is not part of the copy.
+  for (const name of names.reverse()) bytes += await write(files, to, name, await files.read(join(from, name)));
+  await files.syncDirectory(to);
+  return { files: names.length, bytes };
+}
+
+/** Makes a log out of a copy, however it was made: everything up to the first place where it is not whole. */
+export async function restoreLog({
+  from,
+  to,
+  files = nodeFiles,
+  random = systemRandom,
+}: CopyOptions & { readonly random?: RandomBytes }): Promise<Restored> {
+  await refuseLog(to, files);
+  const names = await listed(from, files);
+  const ledger = new Ledger();
+  let reason: string | undefined;
+  let left = 0;
+  await files.ensureDirectory(to);
+  for (const name of names) {
+    const bytes = await files.read(join(from, name));
+    if (reason === undefined && ledger.segments.length > 0 && segmentNumber(name) !== ledger.next)
+      reason = `A file is missing before ${name}.`;
+    if (reason !== undefined) {
+      left += bytes.byteLength;
+      continue;
+    }
+    const { sound, torn } = scanInto(ledger, bytes, name, 0);
+    if (torn !== undefined) reason = `${name} is not whole: ${torn}.`;
+    left += bytes.byteLength - sound;
+    if (sound > 0) await write(files, to, name, bytes.subarray(0, sound));
+  }
+  const identity = await renewIdentity(to, files, random);
+  await files.syncDirectory(to);
+  return {
+    identity,
+    last: ledger.last,
+    ...(reason === undefined ? {} : { left_out: { bytes: left, reason } }),
+  };
+}
+
+async function listed(directory: string, files: FilePort): Promise<string[]> {
+  const names = await segmentNames(directory, files).catch(() => []);
+  if (names.length > 0) return names;
+  throw new EarshotError("log_missing", `There is no log in ${directory}. Name the directory it was kept in.`);
+}
+
+async function refuseLog(directory: string, files: FilePort): Promise<void> {
+  const names = await segmentNames(directory, files).catch(() => []);
+  if (names.length > 0) {
+    throw new EarshotError(
+      "log_exists",
+      `There is a log in ${directory} already. Name a directory that is empty or does not exist.`,
+    );
+  }
+}
+
+async function write(files: FilePort, to: string, name: string, bytes: Uint8Array): Promise<number> {
+  const file = await files.open(join(to, name), true);
+  try {
+    await file.append(bytes);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  return bytes.byteLength;
+}

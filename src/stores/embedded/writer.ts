@@ -1,0 +1,112 @@
+/** The end of the log: where bytes go, and when a new segment is begun. */
+import { join } from "node:path";
+import { type FilePort, type OpenFile, replaceFile } from "./file-port.ts";
+import type { Ledger } from "./ledger.ts";
+import type { Recovered } from "./recover.ts";
+import { type Batch, encodeHeader, HEADER, segmentName } from "./segment.ts";
+
+interface WriterOptions {
+  readonly directory: string;
+  readonly files: FilePort;
+  readonly ledger: Ledger;
+  readonly segment_bytes: number;
+  /** A segment older than this gets no more records, so that it can go when its time comes. */
+  readonly segment_ms: number;
+  readonly sync: boolean;
+  readonly wallTime: () => number;
+}
+
+/** Cuts an unfinished write off the end, and keeps the bytes beside the log: they may be all there is of something. */
+export async function repairTail(
+  directory: string,
+  files: FilePort,
+  { ledger, torn }: Recovered,
+): Promise<string | undefined> {
+  const last = ledger.segments.at(-1);
+  if (!torn || !last || torn.bytes === 0) return undefined;
+  const path = join(directory, last.name);
+  const kept = join(directory, `cut-${last.name.slice(4, -4)}-${last.size}.bytes`);
+  const bytes = await files.read(path, last.size, last.size + torn.bytes);
+  await replaceFile(files, directory, kept, bytes);
+  const file = await files.open(path);
+  try {
+    await file.truncate(last.size);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  return `The last write to the log was not finished (${torn.what}): ${torn.bytes} bytes were cut off ${last.name} and kept in ${kept}. Unless the machine lost power or the disk was full, look at the disk.`;
+}
+
+export class SegmentWriter {
+  readonly #options: WriterOptions;
+  #file: OpenFile | undefined;
+  #begun = false;
+
+  constructor(options: WriterOptions) {
+    this.#options = options;
+  }
+
+  /** Goes on in the last segment, unless it is of an older version: those stay as they are. */
+  async open(headerMissing: boolean): Promise<void> {
+    const { directory, files, ledger, sync, wallTime } = this.#options;
+    const last = ledger.segments.at(-1);
+    if (!last) return;
+    if (headerMissing) {
+      ledger.segments.pop();
+      this.#file = await files.open(join(directory, last.name));
+      const created = wallTime();
+      await this.#file.append(encodeHeader(last.first, created));
+      if (sync) await this.#file.sync();
+      ledger.begin(last.name, last.first, { version: 2, size: HEADER, created });
+    } else if (last.header.version > 1) this.#file = await files.open(join(directory, last.name));
+  }
+
+  /** All of it in one write and one sync; afterwards the ledger knows it. */
+  async write(records: readonly { readonly bytes: Buffer; readonly batch: Batch }[]): Promise<void> {
+    const [first] = records;
+    const bytes = records.length === 1 ? first!.bytes : Buffer.concat(records.map((one) => one.bytes));
+    const file = await this.#fileFor(bytes.byteLength);
+    await file.append(bytes);
+    if (this.#options.sync) await file.sync();
+    const { ledger } = this.#options;
+    const segment = ledger.segments.at(-1)!;
+    for (const { bytes, batch } of records) {
+      ledger.take(segment, batch, segment.size);
+      segment.size += bytes.byteLength;
+    }
+  }
+
+  /** Whether a segment was begun since this was last asked: then an older one may be due. */
+  hasBegunSegment(): boolean {
+    const begun = this.#begun;
+    this.#begun = false;
+    return begun;
+  }
+
+  async close(): Promise<void> {
+    await this.#file?.close();
+    this.#file = undefined;
+  }
+
+  async #fileFor(bytes: number): Promise<OpenFile> {
+    const { directory, files, ledger, segment_bytes, segment_ms, sync, wallTime } = this.#options;
+    const last = ledger.segments.at(-1);
+    if (this.#file && last) {
+      const empty = last.size === last.header.size;
+      const fits = last.size + bytes <= segment_bytes && wallTime() - last.header.created < segment_ms;
+      if (fits || empty) return this.#file;
+    }
+    await this.close();
+    const first = ledger.next;
+    const name = segmentName(first);
+    const created = wallTime();
+    this.#file = await files.open(join(directory, name), true);
+    await this.#file.append(encodeHeader(first, created));
+    if (sync) await this.#file.sync();
+    await files.syncDirectory(directory);
+    ledger.begin(name, first, { version: 2, size: HEADER, created });
+    this.#begun = true;
+    return this.#file;
+  }
+}

@@ -1,0 +1,134 @@
+/**
+ * One browser, one connection, one mouth (F17): of all tabs with the same agent one holds the line, and the one looked
+ * at last speaks. Held by Web Locks, so that a tab that dies is noticed by the browser itself, at once and without a
+ * timer. Where the browser lacks them, each tab is on its own.
+ */
+
+/** What the tabs of one browser share; a page's own `window` has it all. */
+export interface TabsHost {
+  readonly navigator: { readonly locks?: LockManager };
+  readonly BroadcastChannel?: typeof BroadcastChannel;
+}
+
+export interface TabsEvents {
+  /** This tab holds the line from now on. */
+  lead(): void;
+  /** Another tab took over, or holds it. */
+  follow(): void;
+  message(message: unknown): void;
+  /** Whether this tab is the one to speak may have changed. */
+  speaker(): void;
+}
+
+interface Presence {
+  /** When the person last looked at it or touched it. */
+  readonly at: number;
+  readonly visible: boolean;
+}
+
+type Wire =
+  | { readonly tabs: "here"; readonly id: string; readonly presence: Presence; readonly ask: boolean }
+  | { readonly tabs: "lead"; readonly id: string }
+  | { readonly tabs: "say"; readonly message: unknown };
+
+export class Tabs {
+  readonly id: string;
+  readonly #name: string;
+  readonly #events: TabsEvents;
+  readonly #locks: LockManager | undefined;
+  readonly #channel: BroadcastChannel | undefined;
+  readonly #others = new Map<string, Presence>();
+  readonly #gone = new AbortController();
+  #own: Presence;
+  #leads = false;
+
+  constructor(name: string, id: string, presence: Presence, events: TabsEvents, host: TabsHost) {
+    this.id = id;
+    this.#name = `earshot ${name}`;
+    this.#own = presence;
+    this.#events = events;
+    this.#locks = host.navigator.locks;
+    const shared = this.#locks !== undefined && host.BroadcastChannel !== undefined;
+    this.#channel = shared ? new host.BroadcastChannel!(this.#name) : undefined;
+  }
+
+  get leads(): boolean {
+    return this.#leads;
+  }
+
+  /** Of the visible tabs, the one last looked at. */
+  get speaks(): boolean {
+    if (!this.#own.visible) return false;
+    for (const [id, { at, visible }] of this.#others)
+      if (visible && (at > this.#own.at || (at === this.#own.at && id > this.id))) return false;
+    return true;
+  }
+
+  start(): void {
+    if (!this.#channel) {
+      this.#leads = true;
+      return this.#events.lead();
+    }
+    this.#channel.onmessage = ({ data }: MessageEvent<Wire>) => this.#hear(data);
+    // Held until this tab is gone; the others wait for it, and so learn when that is.
+    this.#hold(`${this.#name} ${this.id}`, () => this.#tell(true));
+    this.#hold(this.#name, () => {
+      this.#leads = true;
+      this.#channel?.postMessage({ tabs: "lead", id: this.id } satisfies Wire);
+      this.#events.lead();
+    });
+  }
+
+  post(message: unknown): void {
+    this.#channel?.postMessage({ tabs: "say", message } satisfies Wire);
+  }
+
+  /** The person looked here, or away. */
+  touch(presence: Presence): void {
+    const before = this.speaks;
+    this.#own = presence;
+    this.#tell(false);
+    if (before !== this.speaks) this.#events.speaker();
+  }
+
+  close(): void {
+    this.#gone.abort();
+    this.#channel?.close();
+  }
+
+  #hold(name: string, granted: () => void): void {
+    const { signal } = this.#gone;
+    const held = () =>
+      new Promise<void>((release) => {
+        if (signal.aborted) return release();
+        signal.addEventListener("abort", () => release(), { once: true });
+        granted();
+      });
+    this.#locks!.request(name, { signal }, held).catch(() => undefined);
+  }
+
+  #tell(ask: boolean): void {
+    if (this.#gone.signal.aborted) return;
+    this.#channel?.postMessage({ tabs: "here", id: this.id, presence: this.#own, ask } satisfies Wire);
+  }
+
+  #hear(wire: Wire): void {
+    if (wire.tabs === "say") return this.#events.message(wire.message);
+    if (wire.tabs === "lead") return this.#events.follow();
+    const before = this.speaks;
+    const known = this.#others.has(wire.id);
+    this.#others.set(wire.id, wire.presence);
+    if (!known) this.#watch(wire.id);
+    if (wire.ask) this.#tell(false);
+    if (before !== this.speaks) this.#events.speaker();
+  }
+
+  /** Its lock is free once it is gone, however it went. */
+  #watch(id: string): void {
+    this.#locks!.request(`${this.#name} ${id}`, { signal: this.#gone.signal }, () => {
+      const before = this.speaks;
+      this.#others.delete(id);
+      if (before !== this.speaks) this.#events.speaker();
+    }).catch(() => undefined);
+  }
+}
