@@ -8,6 +8,7 @@ import { EarshotError } from "../protocol/errors.ts";
 import { type SubscribeOptions, Subscriber } from "../subscriber/subscriber.ts";
 import type { ClientTransport } from "../subscriber/transport.ts";
 import type { TrustOptions } from "../subscriber/trust.ts";
+import type { KnownOptions } from "../subscriber/trust-store.ts";
 import type { GrpcClientTls } from "../transports/grpc/client.ts";
 import type { Token, WebSocketLike } from "../transports/websocket/client.ts";
 import { placeOf, splitCommand } from "./address.ts";
@@ -23,11 +24,13 @@ export interface ConnectOptions extends SubscribeOptions {
   readonly tls?: GrpcClientTls;
   /** Keys this agent is known by: its manifest must be signed with one of them, on every connection (MAN-08). */
   readonly trust?: TrustOptions;
+  /** The agents you have met: a new one is asked about before a word of it is heard, a revoked one is refused. */
+  readonly known?: KnownOptions;
 }
 
 /** The transport for an address; where `trust` is given, one that refuses an agent it does not know. */
 export async function transportFor(address: string, options: ConnectOptions = {}): Promise<ClientTransport> {
-  const { trust } = options;
+  const { trust, known } = options;
   if (options.accept_signed_manifests_only && !trust) {
     throw new EarshotError(
       "untrusted",
@@ -35,8 +38,11 @@ export async function transportFor(address: string, options: ConnectOptions = {}
     );
   }
   const transport = await plainTransport(address, options);
+  if (!trust && !known) return transport;
   // Loaded only when used: checking signatures costs a library.
-  return trust ? (await import("../subscriber/trust.ts")).trusting(transport, trust) : transport;
+  const { keyIdOf, knownOnly, trusting } = await import("../subscriber/trust.ts");
+  const trusted = trust ? trusting(transport, trust) : transport;
+  return known ? knownOnly(trusted, address, trust ? { kidOf: keyIdOf, ...known } : known) : trusted;
 }
 
 async function plainTransport(
@@ -101,7 +107,7 @@ export async function subscribe(
   address: string | readonly [string, ...string[]],
   options: ConnectOptions = {},
 ): Promise<Subscriber> {
-  const { token: _, prefix: __, silence_ms: ___, tls: ____, trust: _____, ...rest } = options;
+  const { token, prefix, silence_ms, tls, trust, known, ...rest } = options;
   const [first, ...others] = typeof address === "string" ? [address] : address;
   const transport = await transportFor(first, options);
   if (others.length === 0) return new Subscriber(transport, rest).connect();

@@ -19,9 +19,10 @@ const LONGEST_CLUSTER = 256;
 const LONE = /\p{Surrogate}/gu;
 const ASCII = /^[\x20-\x7e\n]*$/;
 
-export function createOutputText(): OutputText {
+/** `from`: code points that were released before, where an output goes on. */
+export function createOutputText(from = 0): OutputText {
   let held = "";
-  let position = 0;
+  let position = from;
   const release = (text: string): string => {
     position += codePoints(text);
     // Half of a surrogate pair is no text; a half that may still find its other one is held, never released.

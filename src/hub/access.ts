@@ -1,6 +1,7 @@
 /** Who may hear what, and who may answer (SEC-15, SEC-18). On one's own machine there is one user who may do both. */
 import type { View } from "../delivery/lane.ts";
 import type { SessionTrack } from "../delivery/track.ts";
+import type { HubSubscription } from "./subscription.ts";
 
 /** listen: hears. reply: hears and answers. admin: also hears sessions of every audience. */
 export type Role = "listen" | "reply" | "admin";
@@ -27,6 +28,18 @@ export function mayHear({ role, audiences }: Principal, audience: readonly strin
     audience.some((name) => audiences.includes(name))
   );
 }
+
+/** Whether a subscription can be asked a question of this kind and session. */
+export const mayHold = (
+  subscription: HubSubscription,
+  type: string,
+  session: { readonly session_id: string; readonly audience: readonly string[] | undefined },
+): boolean =>
+  subscription.live &&
+  subscription.answers(type) &&
+  mayAnswer(subscription.principal) &&
+  subscription.follows(session.session_id) &&
+  mayHear(subscription.principal, session.audience);
 
 /** The sessions a subscription hears: its principal's, or the named ones among them. */
 export function viewOf(principal: Principal, follow: readonly string[] = []): View {

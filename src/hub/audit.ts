@@ -1,9 +1,10 @@
 /**
- * The record: what was asked, what was answered, by whom, and when, each entry bound to the one before it by a hash. A
- * changed, removed, inserted or moved entry breaks the chain. Fields can be redacted afterwards without breaking it:
- * the chain binds each field's own salted hash, not the field.
+ * The chain under the record: each entry is bound to the one before it by a hash. A changed, removed, inserted or moved
+ * entry breaks it. Fields can be redacted afterwards without breaking it: the chain binds each field's own salted hash,
+ * not the field. Entries may be removed from the front, where a later entry says up to which one.
  */
 import { canonicalJson } from "../protocol/formats.ts";
+import { sha256Hex } from "../protocol/sha256.ts";
 
 /** One entry as it is kept. `fields` may lose values to redaction; `digests` never change. */
 export interface AuditEntry {
@@ -19,46 +20,42 @@ export interface AuditEntry {
 }
 
 export type AuditVerdict =
-  | { readonly ok: true; readonly entries: number; readonly head: string }
+  | {
+      readonly ok: true;
+      readonly entries: number;
+      readonly head: string;
+      /** How many were removed from the front, and said so. */
+      readonly removed: number;
+    }
   | { readonly ok: false; readonly index: number; readonly reason: string };
 
 /** What an empty record's first entry follows. */
-export const GENESIS = "0".repeat(64);
+const GENESIS = "0".repeat(64);
+/** The kind of entry that says up to which one the record was removed, in `through_index` and `through_hash`. */
+export const REMOVED = "removed";
 
 const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null;
 
-const hex = (bytes: ArrayBuffer): string =>
-  Array.from(new Uint8Array(bytes), (byte) => byte.toString(16).padStart(2, "0")).join("");
-
-const sha256 = async (text: string): Promise<string> =>
-  hex(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text)));
-
 /** The salt keeps a redacted value from being guessed from its hash. */
-const digestOf = (name: string, value: unknown, salt: string): Promise<string> =>
-  sha256(`${name}\n${salt}\n${canonicalJson(value)}`);
+const digestOf = (name: string, value: unknown, salt: string): string =>
+  sha256Hex(`${name}\n${salt}\n${canonicalJson(value)}`);
 
-const hashOf = ({
-  index,
-  at,
-  kind,
-  digests,
-  previous,
-}: Omit<AuditEntry, "hash" | "fields">): Promise<string> =>
-  sha256(canonicalJson({ index, at, kind, digests, previous }));
+const hashOf = ({ index, at, kind, digests, previous }: Omit<AuditEntry, "hash" | "fields">): string =>
+  sha256Hex(canonicalJson({ index, at, kind, digests, previous }));
 
-export async function appendAudit(
-  previous: AuditEntry | undefined,
+export function appendAudit(
+  previous: Pick<AuditEntry, "index" | "hash"> | undefined,
   record: { readonly at: string; readonly kind: string; readonly fields: Readonly<Record<string, unknown>> },
   salt: () => string,
-): Promise<AuditEntry> {
+): AuditEntry {
   const fields: Record<string, { value: unknown; salt: string }> = {};
   const digests: Record<string, string> = {};
   for (const [name, value] of Object.entries(record.fields)) {
     if (value === undefined) continue;
     const field = { value: JSON.parse(canonicalJson(value)) as unknown, salt: salt() };
     fields[name] = field;
-    digests[name] = await digestOf(name, field.value, field.salt);
+    digests[name] = digestOf(name, field.value, field.salt);
   }
   const bare = {
     index: (previous?.index ?? -1) + 1,
@@ -67,7 +64,7 @@ export async function appendAudit(
     digests,
     previous: previous?.hash ?? GENESIS,
   };
-  return { ...bare, fields, hash: await hashOf(bare) };
+  return { ...bare, fields, hash: hashOf(bare) };
 }
 
 /** Takes values out for good; the entry still proves that something stood there, and that it was not changed. */
@@ -77,35 +74,67 @@ export function redactAudit(entry: AuditEntry, names: readonly string[]): AuditE
   return { ...entry, fields };
 }
 
-/** `head` is the newest hash kept elsewhere: with it, entries cut off the end are noticed too. */
-export async function verifyAudit(
-  entries: Iterable<AuditEntry>,
-  expected: { readonly after?: string; readonly head?: string } = {},
-): Promise<AuditVerdict> {
-  let previous = expected.after ?? GENESIS;
+/** A field's value; undefined where it was redacted or never there. */
+export function auditField(entry: AuditEntry, name: string): unknown {
+  const field = Object.hasOwn(entry.fields, name) ? entry.fields[name] : undefined;
+  return field && "value" in field ? field.value : undefined;
+}
+
+/** `head` is the newest place kept elsewhere: with it, entries cut off the end are noticed too. */
+export function verifyAudit(
+  entries: readonly AuditEntry[],
+  head?: { readonly index: number; readonly hash: string },
+): AuditVerdict {
+  let previous: string | undefined;
   let index: number | undefined;
-  let count = 0;
+  let passed = head === undefined;
   for (const entry of entries) {
-    const broken = (reason: string): AuditVerdict => ({ ok: false, index: entry.index, reason });
-    // It comes from a file somebody may have edited: nothing about its shape is certain.
-    if (!isRecord(entry.digests) || !isRecord(entry.fields)) return broken("This entry was changed.");
-    if (index !== undefined ? entry.index !== index + 1 : expected.after === undefined && entry.index !== 0)
-      return broken("An entry before this one is missing.");
-    if (entry.previous !== previous) return broken("This entry does not follow the one before it.");
-    if ((await hashOf(entry)) !== entry.hash) return broken("This entry was changed.");
-    const names = Object.keys(entry.digests).sort().join();
-    if (Object.keys(entry.fields).sort().join() !== names) return broken("A field was added or removed.");
-    for (const [name, field] of Object.entries(entry.fields)) {
-      if (!isRecord(field)) return broken(`The field ${name} was changed.`);
-      if ("redacted" in field) continue;
-      if ((await digestOf(name, field.value, field.salt)) !== entry.digests[name])
-        return broken(`The field ${name} was changed.`);
-    }
+    const reason = problemWith(entry, previous, index);
+    if (reason !== undefined) return { ok: false, index: Number(entry?.index), reason };
     previous = entry.hash;
     index = entry.index;
-    count++;
+    if (head?.index === index) {
+      if (head.hash !== previous)
+        return { ok: false, index, reason: "This entry is not the one that was signed." };
+      passed = true;
+    }
   }
-  if (expected.head !== undefined && previous !== expected.head)
+  const [first] = entries;
+  if (first && !(first.index === 0 && first.previous === GENESIS) && !saysRemoved(entries, first))
+    return { ok: false, index: first.index, reason: "Entries before this one are missing." };
+  // What was signed may have been removed from the front since, and that was said.
+  if (!passed && !(head && first && head.index < first.index))
     return { ok: false, index: (index ?? -1) + 1, reason: "Entries are missing at the end." };
-  return { ok: true, entries: count, head: previous };
+  return { ok: true, entries: entries.length, head: previous ?? GENESIS, removed: first?.index ?? 0 };
+}
+
+const saysRemoved = (entries: readonly AuditEntry[], first: AuditEntry): boolean =>
+  entries.some(
+    (entry) =>
+      entry.kind === REMOVED &&
+      auditField(entry, "through_index") === first.index - 1 &&
+      auditField(entry, "through_hash") === first.previous,
+  );
+
+/** It comes from a file somebody may have edited: nothing about its shape is certain. */
+function problemWith(
+  entry: AuditEntry,
+  previous: string | undefined,
+  index: number | undefined,
+): string | undefined {
+  if (!isRecord(entry) || !isRecord(entry.digests) || !isRecord(entry.fields))
+    return "This entry was changed.";
+  if (index !== undefined && entry.index !== index + 1) return "An entry before this one is missing.";
+  if (previous !== undefined && entry.previous !== previous)
+    return "This entry does not follow the one before it.";
+  if (hashOf(entry) !== entry.hash) return "This entry was changed.";
+  const names = Object.keys(entry.digests).sort().join();
+  if (Object.keys(entry.fields).sort().join() !== names) return "A field was added or removed.";
+  for (const [name, field] of Object.entries(entry.fields)) {
+    if (!isRecord(field)) return `The field ${name} was changed.`;
+    if ("redacted" in field) continue;
+    if (digestOf(name, field.value, field.salt) !== entry.digests[name])
+      return `The field ${name} was changed.`;
+  }
+  return undefined;
 }

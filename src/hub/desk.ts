@@ -2,34 +2,36 @@
  * Where open questions lie: who holds them, who was sent them, and whose answer counts. Every refusal looks the same
  * and takes the same steps, whatever was wrong (CNF-14 … CNF-17, CON-11, CON-28).
  */
+import type { Delivery } from "../delivery/lane.ts";
 import type { Clock } from "../protocol/clock.ts";
 import type { AwaitingConfirmation, Reply } from "../protocol/types.ts";
 import { mayAnswer, type Principal } from "./access.ts";
-import { Question, type QuestionHooks, type QuestionSpec, type Settlement } from "./questions.ts";
+import type { AuditRecord } from "./options.ts";
+import {
+  Question,
+  type QuestionHooks,
+  type QuestionSpec,
+  type Settlement,
+  type Standing,
+} from "./questions.ts";
 import type { HubSubscription } from "./subscription.ts";
 import { Throttle } from "./throttle.ts";
 
-/** How a question ended, for whoever keeps books (CNF-41). Never sent to listeners. */
-export interface SettlementRecord {
-  readonly session_id: string;
-  readonly reply_token: string;
-  readonly outcome: Settlement["outcome"];
-  readonly origin: Settlement["origin"];
-  /** Who answered, as the transport knows them. */
-  readonly principal?: string;
-  readonly at: string;
-}
-
 interface DeskOptions {
   readonly clock: Clock;
-  readonly audit?: ((record: SettlementRecord) => void) | undefined;
+  readonly audit: ((record: AuditRecord) => void) | undefined;
+  /** Whoever was sent an open question has changed. */
+  readonly sent: (question: Question) => void;
   /** Told once for every question, after it was settled. */
   readonly settled: (question: Question, settlement: Settlement) => void;
 }
 
+/** Holds a question after a restart, in place of everyone who may come back. */
+const RESTART = "restart";
+
 export class QuestionDesk {
   readonly #options: DeskOptions;
-  readonly #open = new Map<string, Question>();
+  readonly #all = new Map<string, Question>();
   readonly #throttle: Throttle;
   /** Stands in for a question that does not exist, so that looking for one takes the same steps. */
   readonly #decoy: Question;
@@ -48,51 +50,98 @@ export class QuestionDesk {
   /** From here on exactly one outcome. */
   ask(spec: QuestionSpec, holders: readonly HubSubscription[], hooks: QuestionHooks): Question {
     const { clock, audit } = this.#options;
-    const question = new Question(spec, clock, {
-      ...hooks,
-      settled: (settled, settlement) => {
-        this.#open.delete(settled.token);
-        const { outcome, origin, principal } = settlement;
-        const { session_id } = spec.event;
-        try {
-          audit?.({
-            session_id,
-            reply_token: settled.token,
-            outcome,
-            origin,
-            ...(principal === undefined ? {} : { principal }),
-            at: clock.timestamp(),
-          });
-        } finally {
-          // Books that cannot be kept are somebody's trouble, but not that of whoever heard the question.
-          hooks.settled(settled, settlement);
-          this.#options.settled(settled, settlement);
-        }
-      },
-    });
-    this.#open.set(question.token, question);
+    const { event, act } = spec;
+    const { session_id, reply_token } = event;
+    const asked = { session_id, reply_token, question: { ...event }, ...(act ? { act } : {}) };
+    audit?.({ kind: "asked", ...asked, at: clock.timestamp() });
+    return this.#open(spec, holders, hooks);
+  }
+
+  /**
+   * A question of the process before this one. Whoever could answer has the grace to come back: on a line that can
+   * resume, or with a new subscription (CON-04).
+   */
+  askAgain(
+    spec: QuestionSpec,
+    holders: readonly HubSubscription[],
+    hooks: QuestionHooks,
+    before: Standing & { readonly sentTo: readonly string[]; readonly grace_seconds: number },
+  ): Question {
+    const question = this.#open(spec, holders, hooks, before);
+    for (const id of before.sentTo) question.sentTo.add(id);
+    question.holders.add(RESTART);
+    const { clock } = this.#options;
+    const cancel = clock.timer(clock.now() + before.grace_seconds * 1000, () => question.drop(RESTART));
+    void question.result.then(cancel);
+    return question;
+  }
+
+  #open(
+    spec: QuestionSpec,
+    holders: readonly HubSubscription[],
+    hooks: QuestionHooks,
+    standing?: Standing,
+  ): Question {
+    const { clock, audit } = this.#options;
+    const { session_id } = spec.event;
+    const settled: QuestionHooks["settled"] = (question, settlement) => {
+      this.#all.delete(question.token);
+      const { outcome, origin, principal, reply } = settlement;
+      const about = { session_id, reply_token: question.token, at: clock.timestamp() };
+      const by = principal === undefined ? {} : { principal };
+      try {
+        if (reply && principal !== undefined)
+          audit?.({ kind: "replied", ...about, principal, subscription_id: reply.subscription_id, reply });
+        audit?.({ kind: "settled", ...about, outcome, origin, ...by });
+      } finally {
+        // Books that cannot be kept are somebody's trouble, but not that of whoever heard the question.
+        hooks.settled(question, settlement);
+        this.#options.settled(question, settlement);
+      }
+    };
+    const question = new Question(spec, clock, { ...hooks, settled }, standing);
+    this.#all.set(question.token, question);
     for (const { id } of holders) question.holders.add(id);
     return question;
   }
 
   get questions(): Iterable<Question> {
-    return this.#open.values();
+    return this.#all.values();
   }
 
   /** How many questions wait for any of these subscriptions: a person can be asked only so much at once (F22). */
   waitingFor(subscriptions: readonly HubSubscription[]): number {
     let count = 0;
-    for (const { holders } of this.#open.values()) {
+    for (const { holders } of this.#all.values()) {
       if (subscriptions.some(({ id }) => holders.has(id))) count++;
     }
     return count;
   }
 
   /** The token has left for this listener: now its answer counts, and is waited for if it can give one. */
-  sent(token: string, subscription: HubSubscription): Question | undefined {
-    const question = this.#open.get(token);
+  sent(
+    token: string,
+    subscription: HubSubscription,
+    { json, cursor }: Pick<Delivery, "json" | "cursor">,
+  ): Question | undefined {
+    const { clock, audit } = this.#options;
+    const question = this.#all.get(token);
     if (!question) return undefined;
-    question.sentTo.add(subscription.id);
+    const { session_id } = question.spec.event;
+    audit?.({
+      kind: "delivered",
+      session_id,
+      reply_token: token,
+      subscription_id: subscription.id,
+      principal: subscription.principal.id,
+      question: JSON.parse(json) as Record<string, unknown>,
+      again: !cursor,
+      at: clock.timestamp(),
+    });
+    if (!question.sentTo.has(subscription.id)) {
+      question.sentTo.add(subscription.id);
+      this.#options.sent(question);
+    }
     if (subscription.live && subscription.answers(question.spec.event.type))
       question.holders.add(subscription.id);
     return question;
@@ -100,12 +149,9 @@ export class QuestionDesk {
 
   reply(reply: Reply, principal: Principal, subscription: HubSubscription | undefined): boolean {
     const key = subscription?.id ?? `principal ${principal.id}`;
-    const question = this.#open.get(reply.reply_token);
-    const taken = (question ?? this.#decoy).answer(
-      reply,
-      principal.id,
-      this.#entitled(question, principal, subscription, this.#throttle.allows(key)),
-    );
+    const question = this.#all.get(reply.reply_token);
+    const entitled = this.#entitled(question, principal, subscription, this.#throttle.allows(key));
+    const taken = (question ?? this.#decoy).answer(reply, principal.id, entitled);
     if (!taken) this.#throttle.failed(key);
     return taken;
   }
@@ -113,7 +159,7 @@ export class QuestionDesk {
   /** Sent by a listener who holds the question; refused in silence otherwise. */
   moreTime(token: string, principal: Principal, subscription: HubSubscription | undefined): boolean {
     const key = subscription?.id ?? `principal ${principal.id}`;
-    const question = this.#open.get(token);
+    const question = this.#all.get(token);
     const entitled = this.#entitled(question, principal, subscription, this.#throttle.allows(key));
     if (!question || !entitled || !question.extend()) {
       this.#throttle.failed(key);
@@ -125,7 +171,7 @@ export class QuestionDesk {
 
   /** Its answer is no longer waited for. */
   leave(subscription_id: string): void {
-    for (const question of [...this.#open.values()]) question.drop(subscription_id);
+    for (const question of [...this.#all.values()]) question.drop(subscription_id);
   }
 
   #entitled(

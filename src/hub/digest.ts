@@ -39,6 +39,7 @@ export const ENGLISH_DIGEST: DigestPhrases = {
     awaiting_input: "The agent is waiting for an answer.",
     deciding: "The agent is deciding what to do.",
     handing_off: "The agent is passing this on.",
+    interrupted: "The agent was interrupted. It may come back and go on.",
   },
   otherState: (state) => `The agent is at this stage: ${state.replaceAll("_", " ")}.`,
   tool: (summary) => `Under way: ${summary}`,

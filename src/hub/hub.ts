@@ -3,6 +3,8 @@
  * leaves from here. It knows who is connected, on which terms, and which questions wait for whom.
  */
 import { Engine } from "../delivery/engine.ts";
+import type { LogEntry } from "../delivery/entry.ts";
+import type { Delivery } from "../delivery/lane.ts";
 import { EXTENSION_PREFIX, extensionOffer, resumeRequest } from "../protocol/extension.ts";
 import { negotiate, type Offer, renegotiate } from "../protocol/negotiate.ts";
 import { resolveTerms } from "../protocol/terms.ts";
@@ -14,12 +16,14 @@ import type {
   SubscriptionRenegotiate,
   SubscriptionRequest,
 } from "../protocol/types.ts";
-import { mayAnswer, mayHear, type Principal, viewOf } from "./access.ts";
+import { mayAnswer, mayHear, mayHold, type Principal, viewOf } from "./access.ts";
 import { QuestionDesk } from "./desk.ts";
 import { Digest } from "./digest.ts";
+import { Keeper } from "./keeping.ts";
 import { createLog, LOG_BROKEN, type Log } from "./log.ts";
 import {
   type AppendOptions,
+  type AuditRecord,
   type Handled,
   HUB_DEFAULTS,
   type HubOptions,
@@ -28,11 +32,12 @@ import {
   type Subscribed,
   unproven,
 } from "./options.ts";
-import type { Question, QuestionHooks, QuestionSpec } from "./questions.ts";
+import type { Question, QuestionHooks, QuestionSpec, Standing } from "./questions.ts";
 import { movedDeadline, retell } from "./retell.ts";
 import { Roster } from "./roster.ts";
 import { HubSubscription, type Peer } from "./subscription.ts";
 import { Throttle } from "./throttle.ts";
+import { WaitingRoom } from "./waiting.ts";
 
 export type { AppendOptions, Handled, HubOptions, Incoming, SessionHandle, Subscribed } from "./options.ts";
 
@@ -43,17 +48,19 @@ export class Hub {
   readonly #options: HubOptions & typeof HUB_DEFAULTS;
   readonly #roster: Roster;
   readonly #desk: QuestionDesk;
+  readonly #keeper: Keeper;
   readonly #sessions = new Map<string, SessionHandle>();
-  readonly #waiting = new Set<() => void>();
+  readonly #waiting: WaitingRoom;
   readonly #retold: Throttle;
   #timer: { at: number; cancel: () => void } | undefined;
 
   constructor(options: HubOptions) {
     this.#options = { ...HUB_DEFAULTS, ...options };
-    const { store, clock, ids, phrases, offer, audit } = options;
+    const { store, clock, ids, phrases, offer } = options;
     const own = extensionOffer(this.#options.ceiling_seconds);
     this.offer = { ...offer, extensions: [own, ...(offer.extensions ?? [])] };
     const digest = new Digest(phrases);
+    this.#waiting = new WaitingRoom(clock);
     this.#retold = new Throttle({ now: () => clock.now(), most: 20, forgive_ms: 1_000 });
     this.engine = new Engine({
       log: store.identity,
@@ -63,32 +70,37 @@ export class Hub {
       registry: this.registry,
       words: digest,
     });
-    this.log = createLog({
-      store,
-      failed: () => this.closeAll("producer_shutdown", LOG_BROKEN),
-      acknowledged: (entries) => {
-        digest.feed(entries);
-        this.engine.append(entries);
-        this.#arm();
-      },
-    });
-    this.#roster = new Roster({ ...this.#options, left: ({ id }) => this.#desk.leave(id) });
+    const acknowledged = (entries: readonly LogEntry[]) => {
+      digest.feed(entries);
+      this.engine.append(entries);
+      this.#arm();
+    };
+    const history = store.recent();
+    acknowledged(history);
+    const failed = () => this.closeAll("producer_shutdown", LOG_BROKEN);
+    this.log = createLog({ store, history, acknowledged, failed });
+    this.#keeper = new Keeper(this.log, store);
     this.#desk = new QuestionDesk({
       clock,
-      audit,
-      settled: ({ token, sentTo, spec }) => {
-        const missed = { session_id: spec.event.session_id, reply_token: token };
-        for (const id of sentTo) {
-          const subscription = this.#roster.get(id);
-          if (subscription?.phase === "away") subscription.miss(missed);
-        }
-      },
+      audit: options.audit,
+      sent: (question) => this.#keeper.sent(question),
+      settled: (question) => this.#settled(question),
     });
+    this.#roster = new Roster({
+      ...this.#options,
+      left: ({ id }) => this.#desk.leave(id),
+      gone: (subscription) => this.#keeper.forget(subscription),
+    });
+    for (const subscription of this.#keeper.restore(store)) this.#roster.restore(subscription);
   }
 
   /** Extension prefixes in use, each with the address that declares it. */
   get registry(): Readonly<Record<string, string>> {
     return Object.fromEntries(this.offer.extensions!.map(({ prefix, uri }) => [prefix, uri]));
+  }
+
+  audit(record: AuditRecord): void {
+    this.#options.audit?.(record);
   }
 
   append(event: Record<string, unknown>, options?: AppendOptions, proof?: symbol): Promise<void> {
@@ -132,6 +144,7 @@ export class Hub {
       });
     this.#roster.add(subscription);
     subscription.request = request.capabilities;
+    this.#keeper.remember(subscription);
     if (subscription.phase !== "open") {
       this.#roster.expect(subscription);
       this.#reconsider(subscription);
@@ -148,8 +161,10 @@ export class Hub {
     subscription.detach();
     older?.close("replaced");
     this.#roster.arrived(subscription);
+    const changed = terms !== subscription.terms;
     subscription.terms = terms;
     this.#attach(subscription, peer, lastEventId);
+    if (changed) this.#keeper.remember(subscription);
     this.#reconsider(subscription);
     this.#arm();
   }
@@ -214,7 +229,7 @@ export class Hub {
 
   /** Live subscriptions that can answer a question of this session (CON-04: unopened and in grace included). */
   answerable(type: string, session: SessionHandle): HubSubscription[] {
-    return this.#roster.all.filter((subscription) => this.#mayHold(subscription, type, session));
+    return this.#roster.all.filter((subscription) => mayHold(subscription, type, session));
   }
 
   /** Whether somebody could be asked now who does not have more than enough questions already. */
@@ -234,23 +249,7 @@ export class Hub {
     seconds: number,
     signal?: AbortSignal,
   ): Promise<boolean> {
-    if (this.canAsk(type, session)) return Promise.resolve(true);
-    if (seconds <= 0 || signal?.aborted) return Promise.resolve(false);
-    return new Promise((resolve) => {
-      const done = (found: boolean) => {
-        this.#waiting.delete(check);
-        cancel();
-        signal?.removeEventListener("abort", stop);
-        resolve(found);
-      };
-      const check = () => {
-        if (this.canAsk(type, session)) done(true);
-      };
-      const stop = () => done(false);
-      const cancel = this.#after(seconds, stop);
-      signal?.addEventListener("abort", stop);
-      this.#waiting.add(check);
-    });
+    return this.#waiting.until(() => this.canAsk(type, session), seconds, signal);
   }
 
   /** The longest any of the listeners needs, within the operator's ceiling (CON-47). */
@@ -263,17 +262,42 @@ export class Hub {
 
   /** Raises a question: from here on exactly one outcome. Its event goes into the log next. */
   ask(spec: QuestionSpec, session: SessionHandle, hooks: QuestionHooks): Question {
+    return this.#desk.ask(spec, this.answerable(spec.event.type, session), this.#waking(hooks));
+  }
+
+  /** A question of the process before this one, with the token and the deadline it has (CON-04). */
+  askAgain(spec: QuestionSpec, session: SessionHandle, hooks: QuestionHooks, standing: Standing): Question {
+    const { reply_token, type } = spec.event;
+    const before = {
+      ...standing,
+      sentTo: this.#keeper.sentBefore(reply_token),
+      grace_seconds: this.#options.grace_seconds,
+    };
+    return this.#desk.askAgain(spec, this.answerable(type, session), this.#waking(hooks), before);
+  }
+
+  #waking(hooks: QuestionHooks): QuestionHooks {
     const settled: QuestionHooks["settled"] = (question, settlement) => {
       hooks.settled(question, settlement);
-      this.#wake();
+      this.#waiting.wake();
     };
-    return this.#desk.ask(spec, this.answerable(spec.event.type, session), { ...hooks, settled });
+    return { ...hooks, settled };
+  }
+
+  #settled(question: Question): void {
+    const { token, sentTo, spec } = question;
+    this.#keeper.settled(question);
+    const missed = { session_id: spec.event.session_id, reply_token: token };
+    for (const id of sentTo) {
+      const subscription = this.#roster.get(id);
+      if (subscription?.phase === "away") subscription.miss(missed);
+    }
   }
 
   #attach(subscription: HubSubscription, peer: Peer, lastEventId: string | undefined): void {
-    const asked = (token: string, again: boolean) => {
-      const question = this.#desk.sent(token, subscription);
-      return again && question ? movedDeadline(question, subscription, this.registry) : undefined;
+    const asked = (delivery: Delivery, token: string) => {
+      const question = this.#desk.sent(token, subscription, delivery);
+      return !delivery.cursor && question ? movedDeadline(question, subscription, this.registry) : undefined;
     };
     const start = subscription.attach(this.engine, peer, lastEventId, asked);
     const { missed } = subscription;
@@ -308,6 +332,7 @@ export class Hub {
     subscription.view = viewOf(subscription.principal, sessions);
     const { peer, lastEventId } = subscription;
     if (peer) this.#attach(subscription, peer, lastEventId);
+    this.#keeper.remember(subscription);
     this.#reconsider(subscription);
     this.#arm();
     return true;
@@ -332,6 +357,7 @@ export class Hub {
     }
     subscription.request = result.request;
     subscription.renegotiate(this.#termsOf(result.request, result.answer, principal));
+    this.#keeper.remember(subscription);
     this.#reconsider(subscription);
     this.#arm();
     return result.answer;
@@ -346,38 +372,15 @@ export class Hub {
     return resolveTerms(request, answer.honored_capabilities);
   }
 
-  #mayHold(
-    subscription: HubSubscription,
-    type: string,
-    session: Pick<SessionHandle, "session_id" | "audience">,
-  ): boolean {
-    return (
-      subscription.live &&
-      subscription.answers(type) &&
-      mayAnswer(subscription.principal) &&
-      subscription.follows(session.session_id) &&
-      mayHear(subscription.principal, session.audience)
-    );
-  }
-
   /** After any change: joins every open question it can answer now, leaves those it cannot (CON-01, CON-04, CON-19). */
   #reconsider(subscription: HubSubscription): void {
     for (const question of [...this.#desk.questions]) {
       const { type, session_id } = question.spec.event;
       const audience = this.#sessions.get(session_id)?.audience;
-      if (this.#mayHold(subscription, type, { session_id, audience })) question.holders.add(subscription.id);
+      if (mayHold(subscription, type, { session_id, audience })) question.holders.add(subscription.id);
       else question.drop(subscription.id);
     }
-    this.#wake();
-  }
-
-  #wake(): void {
-    for (const check of [...this.#waiting]) check();
-  }
-
-  #after(seconds: number, callback: () => void): () => void {
-    const { clock } = this.#options;
-    return clock.timer(clock.now() + seconds * 1000, callback);
+    this.#waiting.wake();
   }
 
   /** One timer for all deliveries that wait for their moment. */

@@ -7,14 +7,20 @@ import type { LogEntry } from "../delivery/entry.ts";
 import { createOutputText, type OutputText } from "../delivery/output-text.ts";
 import { closesText, isTerminal } from "../delivery/track.ts";
 import { EarshotError } from "../protocol/errors.ts";
+import { codePoints } from "../protocol/formats.ts";
 import type { AgentEvent, OutputStreaming } from "../protocol/types.ts";
-import type { LogStore } from "./store.ts";
+import type { Fact, LogStore } from "./store.ts";
 
 export type EntryOptions = Pick<LogEntry, "insist" | "audience" | "localized">;
 
 export interface Log {
-  /** Settles when the store has it; by then it has been handed to `acknowledged`. */
-  append(event: Record<string, unknown>, options?: EntryOptions): Promise<void>;
+  /** Settles when the store has it, and its facts with it; by then it has been handed to `acknowledged`. */
+  append(
+    event: Record<string, unknown>,
+    options?: EntryOptions & { readonly facts?: readonly Fact[] },
+  ): Promise<void>;
+  /** Facts that belong to no event. */
+  keep(facts: readonly Fact[]): Promise<void>;
   readonly next: number;
 }
 
@@ -36,7 +42,8 @@ export interface LogOptions {
   readonly acknowledged: (entries: readonly LogEntry[]) => void;
   /** Called once, when the store has failed: nothing more will come. */
   readonly failed?: () => void;
-  readonly next?: number;
+  /** What the store holds already: the log goes on after it. */
+  readonly history?: readonly LogEntry[];
 }
 
 /** Heard by everyone who listens when the log breaks: nothing else can tell them any more. */
@@ -48,9 +55,9 @@ const voice = ({ language, content_type, localization_hints }: Record<string, un
     content_type,
   ]);
 
-export function createLog({ store, acknowledged, failed, next = 1 }: LogOptions): Log {
-  const open = new Map<string, OpenSession>();
-  let seq = next;
+export function createLog({ store, acknowledged, failed, history = [] }: LogOptions): Log {
+  const open = openAt(history);
+  let seq = (history.at(-1)?.seq ?? 0) + 1;
   let broken: unknown;
 
   const enter = (
@@ -115,26 +122,55 @@ export function createLog({ store, acknowledged, failed, next = 1 }: LogOptions)
     else yield enter(event, session, options);
   }
 
+  async function write(entries: readonly LogEntry[], facts?: readonly Fact[]): Promise<void> {
+    try {
+      await store.append(entries, facts);
+    } catch (cause) {
+      // The places are taken and their entries are not kept: whatever came after would stand behind a hole.
+      const first = broken === undefined;
+      broken ??= new EarshotError("log_broken", "The log could not be written to; it takes nothing more.", {
+        cause,
+      });
+      if (first) failed?.();
+    }
+    if (broken) throw broken;
+  }
+
   return {
     get next() {
       return seq;
     },
-    async append(event, options = {}) {
+    async append(event, { facts, ...options } = {}) {
       if (broken) throw broken;
       const entries = [...ingest(event, options)];
-      if (entries.length === 0) return;
-      try {
-        await store.append(entries);
-      } catch (cause) {
-        // The places are taken and their entries are not kept: whatever came after would stand behind a hole.
-        const first = broken === undefined;
-        broken ??= new EarshotError("log_broken", "The log could not be written to; it takes nothing more.", {
-          cause,
-        });
-        if (first) failed?.();
-      }
-      if (broken) throw broken;
+      if (entries.length === 0 && !facts?.length) return;
+      await write(entries, facts);
       acknowledged(entries);
     },
+    async keep(facts) {
+      if (broken) throw broken;
+      if (facts.length > 0) await write([], facts);
+    },
   };
+}
+
+/** The sessions and outputs a log leaves open: their text goes on where it was. What was held back was never said. */
+function openAt(history: readonly LogEntry[]): Map<string, OpenSession> {
+  const open = new Map<string, OpenSession>();
+  for (const { event, audience } of history) {
+    const { session_id, type } = event;
+    if (isTerminal(type)) {
+      open.delete(session_id);
+      continue;
+    }
+    const session = open.get(session_id) ?? { outputs: new Map(), audience };
+    open.set(session_id, session);
+    if (type !== "aaep:agent.output.streaming") continue;
+    const { output_id = "", chunk, position, complete } = event as OutputStreaming;
+    const { event_id: _, ...said } = event as unknown as Record<string, unknown>;
+    const text = createOutputText(position + codePoints(chunk));
+    if (complete) session.outputs.delete(output_id);
+    else session.outputs.set(output_id, { text, event: said });
+  }
+  return open;
 }

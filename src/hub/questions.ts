@@ -13,6 +13,7 @@ import type {
   ConfirmationReply,
   Reply,
 } from "../protocol/types.ts";
+import type { Act } from "./options.ts";
 
 export type Origin = "human" | "timeout" | "disconnect" | "withdrawn";
 
@@ -24,7 +25,17 @@ export interface Settlement {
   readonly principal?: string;
 }
 
+/** Where a question stood when the process stopped. */
+export interface Standing {
+  /** On the clock that never jumps. */
+  readonly deadline: number;
+  readonly extensionsUsed: number;
+  readonly totalSeconds: number;
+}
+
 export interface QuestionSpec {
+  /** What a yes would run, for the record. */
+  readonly act?: Act | undefined;
   readonly event: AwaitingConfirmation | AwaitingClarification;
   /** More time: how often, and the most seconds in all. */
   readonly extensions: number;
@@ -49,7 +60,7 @@ export interface QuestionHooks {
   settled(question: Question, settlement: Settlement): void;
 }
 
-export class Question {
+export class Question implements Standing {
   readonly token: string;
   readonly spec: QuestionSpec;
   /** The subscriptions whose answer is waited for: live, hearing the session, able to reply (CON-04). */
@@ -67,14 +78,15 @@ export class Question {
   #timers: (() => void)[] = [];
   #totalSeconds: number;
 
-  constructor(spec: QuestionSpec, clock: Clock, hooks: QuestionHooks) {
+  constructor(spec: QuestionSpec, clock: Clock, hooks: QuestionHooks, standing?: Standing) {
     this.spec = spec;
     this.token = spec.event.reply_token;
     this.#clock = clock;
     this.hooks = hooks;
     this.#askedAt = Date.parse(spec.event.timestamp);
-    this.#totalSeconds = spec.event.timeout_seconds;
-    this.deadline = clock.now() + spec.event.timeout_seconds * 1000;
+    this.#totalSeconds = standing?.totalSeconds ?? spec.event.timeout_seconds;
+    this.extensionsUsed = standing?.extensionsUsed ?? 0;
+    this.deadline = standing?.deadline ?? clock.now() + spec.event.timeout_seconds * 1000;
     this.result = new Promise((resolve) => {
       this.#resolve = resolve;
     });
@@ -83,6 +95,10 @@ export class Question {
 
   get open(): boolean {
     return this.#open;
+  }
+  /** All the time it was given so far. */
+  get totalSeconds(): number {
+    return this.#totalSeconds;
   }
   get msLeft(): number {
     return Math.max(0, this.deadline - this.#clock.now());

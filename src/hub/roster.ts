@@ -16,6 +16,8 @@ interface RosterOptions {
   readonly resume_seconds: number;
   /** Its answer is no longer waited for. */
   readonly left: (subscription: HubSubscription) => void;
+  /** It will not come back. */
+  readonly gone: (subscription: HubSubscription) => void;
 }
 
 export class Roster {
@@ -89,6 +91,12 @@ export class Roster {
     this.#letGo(subscription, this.#options.grace_seconds);
   }
 
+  /** The process that served it is gone, and its line with it: the same grace, the same time to come back. */
+  restore(subscription: HubSubscription): void {
+    this.add(subscription);
+    this.lost(subscription);
+  }
+
   remove(subscription: HubSubscription): void {
     if (subscription.phase === "closed") return;
     subscription.cancelTimer?.();
@@ -96,6 +104,7 @@ export class Roster {
     subscription.phase = "closed";
     subscription.live = false;
     this.#all.delete(subscription.id);
+    this.#options.gone(subscription);
     this.#options.left(subscription);
   }
 

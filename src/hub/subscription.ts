@@ -37,7 +37,7 @@ export class HubSubscription {
   terms: Terms;
   view: View;
   /** Sessions named by the listener; none means all it may hear. */
-  followed: readonly string[] = [];
+  followed: readonly string[];
   phase: SubscriptionPhase = "unopened";
   peer: Peer | undefined;
   /** The last event that may serve as a cursor. */
@@ -46,9 +46,9 @@ export class HubSubscription {
   live = true;
   cancelTimer: (() => void) | undefined;
   missed: Missed[] = [];
-  #attachment: Attachment | undefined;
   /** Every set of terms that something may have been delivered under: while there is one, a cursor is exact. */
-  #under: readonly Terms[] = [];
+  under: readonly Terms[];
+  #attachment: Attachment | undefined;
 
   constructor(given: {
     id: string;
@@ -59,6 +59,8 @@ export class HubSubscription {
     terms: Terms;
     view: View;
     joinedAt: string;
+    under?: readonly Terms[];
+    followed?: readonly string[];
   }) {
     this.id = given.id;
     this.principal = given.principal;
@@ -68,6 +70,8 @@ export class HubSubscription {
     this.request = given.request;
     this.terms = given.terms;
     this.view = given.view;
+    this.under = given.under ?? [];
+    this.followed = given.followed ?? [];
   }
 
   /** SSE resumes by nature; elsewhere our extension must have been agreed on; a process's end is the end. */
@@ -100,18 +104,18 @@ export class HubSubscription {
     engine: Engine,
     peer: Peer,
     lastEventId: string | undefined,
-    asked: (token: string, again: boolean) => Delivery | undefined,
+    asked: (delivery: Delivery, token: string) => Delivery | undefined,
   ): Attachment["start"] {
     this.#attachment?.detach();
     this.peer = peer;
     this.phase = "open";
     this.live = true;
-    const previous = this.#under.length < 2 ? (this.#under[0] ?? this.terms) : undefined;
+    const previous = this.under.length < 2 ? (this.under[0] ?? this.terms) : undefined;
     this.#governed(this.terms);
     const sink = {
       send: (delivery: Delivery) => {
         const { token, cursor } = delivery;
-        const next = token === undefined ? undefined : asked(token, !cursor);
+        const next = token === undefined ? undefined : asked(delivery, token);
         if (cursor) this.lastEventId = delivery.event_id;
         const sent = peer.send(delivery);
         if (!next) return sent;
@@ -137,7 +141,7 @@ export class HubSubscription {
 
   /** The last event a listener got may be from before a change: then the overlap is its to drop, and nothing is lost. */
   #governed(terms: Terms): void {
-    if (!this.#under.includes(terms)) this.#under = [...this.#under.slice(-1), terms];
+    if (!this.under.includes(terms)) this.under = [...this.under.slice(-1), terms];
   }
 
   detach(): void {

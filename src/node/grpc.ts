@@ -98,6 +98,7 @@ export async function serveGrpc(producer: Producer, options: GrpcOptions = {}): 
       buildManifest(producer.hub.offer, {
         ways: [{ transport: "grpc" }],
         prefix: "/",
+        connections: options.limits?.streams ?? LIMITS.streams,
         contact: options.contact,
       }),
   });

@@ -15,6 +15,7 @@ export { type GrpcOptions, type GrpcTls, type ServingGrpc, serveGrpc } from "./g
 export type { GrpcLimits } from "./grpc-calls.ts";
 export { type IpcLimits, type IpcOptions, type ServingIpc, serveIpc } from "./ipc.ts";
 export { safeName, socketDirectory, socketPath } from "./ipc-path.ts";
+export { createFileTrustStore, knownProducersPath } from "./known-producers.ts";
 export type { LogEntry, LogLevel, LogSink } from "./log.ts";
 export { generateSigningKey, type SigningKey, signManifest } from "./manifest.ts";
 export type { Pages, Routes } from "./routes.ts";

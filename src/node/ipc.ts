@@ -86,7 +86,12 @@ export async function serveIpc(producer: Producer, options: IpcOptions = {}): Pr
       rate: createReplyRate({ refused_replies: 20, forgive_ms: 3_000 }),
       known: (id, principal) => producer.hub.find(id, principal)?.principal,
     }),
-    manifest: (way) => buildManifest(producer.hub.offer, { ways: [way], contact: options.contact }),
+    manifest: (way) =>
+      buildManifest(producer.hub.offer, {
+        ways: [way],
+        connections: options.limits?.connections ?? LIMITS.connections,
+        contact: options.contact,
+      }),
   });
 }
 

@@ -24,7 +24,8 @@ export interface Way {
 interface Endpoints {
   readonly ways: readonly Way[];
   readonly prefix?: string | undefined;
-  readonly max_concurrent_subscriptions?: number | undefined;
+  /** Connections the server takes. */
+  readonly connections: number;
   readonly contact?: string | undefined;
   /** Where the public keys are, for a manifest that is signed. */
   readonly keys?: string | undefined;
@@ -34,8 +35,8 @@ interface Endpoints {
 const BEST_FIRST = ["unix-socket", "named-pipe", "sse", "websocket", "grpc"];
 
 export function buildManifest(offer: Offer, endpoints: Endpoints): ProducerManifest {
-  const { ways, prefix, max_concurrent_subscriptions, contact, keys } = endpoints;
-  const { producer, versions, levels, languages, extensions = [] } = offer;
+  const { ways, prefix, connections, contact, keys } = endpoints;
+  const { producer, versions, levels, languages, max_subscriptions = connections, extensions = [] } = offer;
   const has = (name: string): boolean => ways.some(({ transport }) => transport === name);
   const { socket, grpc_port }: Partial<Way> = Object.assign({}, ...ways);
   return {
@@ -51,7 +52,7 @@ export function buildManifest(offer: Offer, endpoints: Endpoints): ProducerManif
     event_types_emitted: ["aaep:agent.*"],
     extensions_supported: extensions.map(({ uri }) => uri),
     default_verbosity: "normal",
-    ...(max_concurrent_subscriptions === undefined ? {} : { max_concurrent_subscriptions }),
+    max_concurrent_subscriptions: Math.min(connections, max_subscriptions),
     ...(contact === undefined ? {} : { contact }),
     [EXTENSION_PREFIX]: {
       ...(prefix === undefined ? {} : { prefix }),

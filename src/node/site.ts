@@ -161,6 +161,7 @@ export async function buildSite(
     buildManifest(producer.hub.offer, {
       ways: more ? [...ways, more] : ways,
       prefix,
+      connections: limits.connections,
       contact: options.contact,
       keys: options.signing && "kty" in options.signing.key ? KEYS_PATH : undefined,
     });

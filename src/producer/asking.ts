@@ -2,11 +2,15 @@
  * Asking a person and waiting for the answer: confirmations and clarifications of one session, one at a time (CON-27).
  * The question is known to the hub before it leaves, so that the fastest answer finds it.
  */
-import type { SessionHandle } from "../hub/hub.ts";
+import type { QuestionFact } from "../hub/facts.ts";
+import type { AppendOptions, SessionHandle } from "../hub/hub.ts";
+import type { Act } from "../hub/options.ts";
 import type { Question, QuestionHooks, Settlement } from "../hub/questions.ts";
 import { EarshotError } from "../protocol/errors.ts";
 import { EXTENSION_PREFIX, type QuestionOutcome } from "../protocol/extension.ts";
 import type { AgentEvent, AwaitingClarification, AwaitingConfirmation } from "../protocol/types.ts";
+import type { Identity } from "./ledger.ts";
+import { NOTED } from "./past.ts";
 import type { Phrases } from "./phrases.ts";
 import type { Stage } from "./stage.ts";
 import type { Sentence, Summary } from "./words.ts";
@@ -25,7 +29,7 @@ export interface Verdict {
   readonly state: string;
 }
 
-interface AskSpec {
+interface AskSpec extends Identity {
   readonly type: "aaep:agent.awaiting.confirmation" | "aaep:agent.awaiting.clarification";
   readonly words: Readonly<Record<string, Summary | Sentence | undefined>>;
   readonly fields: Readonly<Record<string, unknown>>;
@@ -42,6 +46,8 @@ interface AskSpec {
   readonly released?: Promise<void>;
   /** What is asked about, for whoever operates the agent. */
   readonly subject: string;
+  /** What a yes would run, for the record. */
+  readonly act?: Act;
 }
 
 type QuestionEvent = AwaitingConfirmation | AwaitingClarification;
@@ -64,6 +70,14 @@ export class Asking {
   readonly #times: QuestionTimes;
   readonly #warn: (sentence: string) => void;
   #open: Question | undefined;
+  /** No agent drives this session now. */
+  abandoned = false;
+  /** Called whenever a question has been settled. */
+  settled: (() => void) | undefined;
+  /** Settles when the last answer is in the log. */
+  #kept: Promise<unknown> = Promise.resolve();
+  /** Who asked again after a restart for the question that was open. */
+  #claim: AskSpec | undefined;
   #turn: Promise<unknown> = Promise.resolve();
   #waiting = 0;
 
@@ -74,7 +88,41 @@ export class Asking {
     this.#warn = warn;
   }
 
-  async ask(spec: AskSpec): Promise<Asked> {
+  /** The question that was open when the process stopped. It waits for its answer, and the agent's others for it. */
+  restore(fact: QuestionFact): void {
+    const { hub, clock } = this.#stage.options;
+    const { event, extensions, ceiling_seconds, extensions_used, total_seconds } = fact;
+    this.#stage.asking = true;
+    const question = hub.askAgain(
+      { event, extensions, ceiling_seconds },
+      this.#handle,
+      this.#hooks(
+        (settlement) =>
+          this.#claim?.verdict(settlement) ??
+          unclaimed(event.type, settlement, this.abandoned ? INTERRUPTED : "thinking"),
+      ),
+      {
+        deadline: clock.now() + this.#stage.ledger.msLeft(fact),
+        extensionsUsed: extensions_used,
+        totalSeconds: total_seconds,
+      },
+    );
+    this.#open = question;
+    this.#turn = question.result.then(() => this.#claim?.released);
+  }
+
+  ask(spec: AskSpec): Promise<Asked> {
+    return this.#stage.ledger.alone(spec.key, () => this.#queue(spec));
+  }
+
+  async #queue(spec: AskSpec): Promise<Asked> {
+    const open = this.#open;
+    const known = this.#stage.ledger.question(spec.key);
+    // Asked before the restart and still open: the same question. About anything else it would be another one.
+    if (open && known?.event.reply_token === open.token) {
+      if (known.fingerprint === spec.fingerprint) return this.#join(open, spec);
+      open.withdraw();
+    }
     if (this.#waiting >= MOST_WAITING) {
       throw new EarshotError(
         "too_many_questions",
@@ -95,6 +143,33 @@ export class Asking {
     this.#open?.withdraw();
   }
 
+  async #join(question: Question, spec: AskSpec): Promise<Asked> {
+    this.#claim = spec;
+    const stopped = anySignal(this.#stage.signal, spec.signal);
+    stopped.signal.addEventListener("abort", () => void question.withdraw());
+    if (stopped.signal.aborted) question.withdraw();
+    try {
+      return await this.#answerTo(question);
+    } finally {
+      stopped.release();
+    }
+  }
+
+  /** An answer counts once it is kept: what is done because of it must not be forgotten before it. */
+  async #answerTo(question: Question): Promise<Settlement> {
+    const settlement = await question.result;
+    if (settlement.origin === "human") await this.#kept;
+    return settlement;
+  }
+
+  /** What a person answered before, to exactly this. */
+  #recall({ key, fingerprint }: Identity): Settlement | undefined {
+    const { ledger } = this.#stage;
+    const known = ledger.question(key);
+    // An answer to something else, or a yes that came too long ago, answers nothing.
+    return known?.fingerprint === fingerprint && ledger.isValid(known) ? known.settled : undefined;
+  }
+
   async #ask(spec: AskSpec): Promise<Asked> {
     const stage = this.#stage;
     const { hub, ids, clock } = stage.options;
@@ -102,6 +177,8 @@ export class Asking {
     const isOver = () => stage.ended || stopped.signal.aborted;
     try {
       if (isOver()) return WITHDRAWN;
+      const known = this.#recall(spec);
+      if (known) return known;
       const canAsk = () => hub.canAsk(spec.type, this.#handle);
       const wait = spec.wait_for_listener_seconds ?? 0;
       const until = clock.now() + wait * 1000;
@@ -139,25 +216,28 @@ export class Asking {
       void stage.enter("awaiting_input", { fields: { urgency: "normal" } });
       stage.asking = true;
       const event = stage.build(spec.type, spec.words, fields) as unknown as QuestionEvent;
-      const question = hub.ask({ event, extensions, ceiling_seconds }, this.#handle, this.#hooks(spec));
+      const { act } = spec;
+      const asked = { event, extensions, ceiling_seconds, act };
+      const question = hub.ask(asked, this.#handle, this.#hooks(spec.verdict));
       this.#open = question;
       stopped.signal.addEventListener("abort", () => void question.withdraw());
       try {
-        const options = spec.localized ? { localized: spec.localized } : {};
-        const logged = stage.log(event as unknown as Record<string, unknown>, options);
+        const { localized = {} } = spec;
+        const facts = stage.ledger.asked(question, spec);
+        const logged = stage.log(event as unknown as Record<string, unknown>, { localized, facts });
         // A store that never answers must not keep the deadline from being one.
         await Promise.race([logged, question.result]);
       } catch (error) {
         question.withdraw();
         throw error;
       }
-      return await question.result;
+      return await this.#answerTo(question);
     } finally {
       stopped.release();
     }
   }
 
-  #hooks(spec: AskSpec): QuestionHooks {
+  #hooks(verdict: AskSpec["verdict"]): QuestionHooks {
     const stage = this.#stage;
     const reminder = (
       question: Question,
@@ -181,16 +261,18 @@ export class Asking {
       ),
     });
     // Called by timers and by listeners, who must not pay for an author's phrases that throw.
-    const remind = (insist: boolean, ...given: Parameters<typeof reminder>) =>
+    const remind = (options: AppendOptions, ...given: Parameters<typeof reminder>) =>
       void stage.attempt(() => {
         const { words, fields, localized } = reminder(...given);
-        return stage.emit(REMINDER, words, fields, { insist, localized });
+        return stage.emit(REMINDER, words, fields, { ...options, localized });
       });
     return {
       warn: (question, msLeft, last) =>
-        remind(last, question, msLeft, (phrases, left) => phrases.time_left(left)),
-      extended: (question) =>
-        remind(true, question, question.msLeft, (phrases, left) => phrases.more_time(left)),
+        remind({ insist: last }, question, msLeft, (phrases, left) => phrases.time_left(left)),
+      extended: (question) => {
+        const options = { insist: true, facts: stage.ledger.extended(question) };
+        remind(options, question, question.msLeft, (phrases, left) => phrases.more_time(left));
+      },
       remaining: (question) => {
         try {
           const left = reminder(question, question.msLeft, (phrases, time) => phrases.time_left(time));
@@ -202,11 +284,12 @@ export class Asking {
           return undefined;
         }
       },
-      settled: (question, settlement) =>
-        void stage.attempt(() => {
+      settled: (question, settlement) => {
+        this.#kept = stage.attempt(() => {
           this.#open = undefined;
           stage.asking = false;
-          const { outcome, words, state } = spec.verdict(settlement);
+          const facts = stage.ledger.settled(question.token, settlement);
+          const { outcome, words, state } = verdict(settlement);
           stage.note(question.token, NOTED[outcome]);
           const resolves = { reply_token: question.token, outcome };
           const next = state === "thinking" && stage.openTools.length > 0 ? "calling_tool" : state;
@@ -215,22 +298,32 @@ export class Asking {
             fields: { extensions: { [EXTENSION_PREFIX]: { resolves } } },
             insist: true,
             always: true,
+            facts,
           });
-        }),
+        });
+        this.settled?.();
+      },
     };
   }
 }
 
+/** Where a session is whose process stopped, until its agent comes back. */
+export const INTERRUPTED = "interrupted";
 const REMINDER = "aaep:agent.progress.updated";
 const WITHDRAWN: Settlement = { outcome: "withdrawn", origin: "withdrawn" };
-const NOTED = {
-  accepted: "accept",
-  rejected: "reject",
-  timed_out: "reject",
-  disconnected: "reject",
-  withdrawn: "withdrawn",
-  answered: "answered",
-} as const;
+
+/** The agent that asked is gone, or has not asked again yet: what was answered is kept for it, and nothing goes ahead. */
+function unclaimed(type: QuestionEvent["type"], { outcome }: Settlement, state: string): Verdict {
+  const asksForYes = type === "aaep:agent.awaiting.confirmation";
+  const silence = outcome === "timed_out" || outcome === "disconnected";
+  const words = (phrases: Phrases): Summary =>
+    outcome === "accepted"
+      ? phrases.interrupted.accepted
+      : silence && !asksForYes
+        ? phrases.unanswered[outcome]
+        : phrases.settled[outcome];
+  return { outcome, words, state };
+}
 
 /** Aborts when either does; `release` lets go of both. */
 export function anySignal(...given: (AbortSignal | undefined)[]): { signal: AbortSignal; release(): void } {

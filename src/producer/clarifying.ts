@@ -2,8 +2,9 @@
 import { responseKind } from "../hub/questions.ts";
 import { EarshotError } from "../protocol/errors.ts";
 import type { Asking } from "./asking.ts";
+import { fingerprintOf } from "./params.ts";
 import type { Phrases } from "./phrases.ts";
-import type { RefusalOutcome } from "./refusals.ts";
+import type { AskRefusal } from "./refusals.ts";
 import type { ClarifyOutcome, ClarifySpec } from "./specs.ts";
 import type { Stage } from "./stage.ts";
 import { inLanguage } from "./words.ts";
@@ -37,7 +38,10 @@ export async function clarify(
   const tags = new Set(
     spec.choices?.flatMap(({ label }) => (typeof label === "string" ? [] : Object.keys(label))),
   );
+  const fingerprint = fingerprintOf("clarify", spec.question, accepts);
   const asked = await asking.ask({
+    key: stage.ledger.keyOf(spec.key, fingerprint),
+    fingerprint,
     type: "aaep:agent.awaiting.clarification",
     words,
     fields: {
@@ -64,7 +68,7 @@ export async function clarify(
     const { response } = asked.reply;
     return { answered: true, response, kind: responseKind(accepts, response)! };
   }
-  const outcome = asked.outcome as RefusalOutcome;
+  const outcome = asked.outcome as AskRefusal;
   const summary = stage.ownText((phrases) =>
     outcome === "withdrawn" || outcome === "rejected"
       ? String(phrases.settled.withdrawn)

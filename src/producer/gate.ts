@@ -2,12 +2,16 @@
  * The gate: nothing irreversible or of high risk runs without a person's yes. One yes is one run, with exactly the
  * parameters that were shown. Every other way it can end is a value that says which.
  */
-import type { Settlement } from "../hub/questions.ts";
+import type { Act } from "../hub/options.ts";
 import { EarshotError } from "../protocol/errors.ts";
-import type { ConfirmationReply } from "../protocol/types.ts";
+import type { AwaitingClarification, AwaitingConfirmation, ConfirmationReply } from "../protocol/types.ts";
 import { type Asked, type Asking, anySignal, type QuestionTimes, type Verdict } from "./asking.ts";
+import { applyChange, wantsChange } from "./changes.ts";
+import { Intent } from "./intent.ts";
+import type { Identity } from "./ledger.ts";
 import {
   bindParams,
+  fingerprintOf,
   freezeParams,
   hashParams,
   type Params,
@@ -17,7 +21,14 @@ import {
   showParams,
 } from "./params.ts";
 import type { Phrases } from "./phrases.ts";
-import { isRefusal, type Refusal, type RefusalOutcome, type RefusalReason, refusalOf } from "./refusals.ts";
+import {
+  type AskRefusal,
+  isRefusal,
+  type Refusal,
+  type RefusalOutcome,
+  type RefusalReason,
+  refusalOf,
+} from "./refusals.ts";
 import type { ConfirmOutcome, ConfirmSpec, GatedToolSpec, LenientConfirmSpec } from "./specs.ts";
 import type { Stage } from "./stage.ts";
 import type { Sentence, Summary } from "./words.ts";
@@ -31,11 +42,17 @@ export type AcceptHook = (accepted: {
   readonly principal: string;
 }) => boolean | Promise<boolean>;
 
+/** A call that must ask first: what it is about, read once, and what makes it the same call after a restart. */
+export interface Prepared {
+  readonly key: string;
+  readonly params: Params;
+}
+
 /** A yes, to be spent once. */
 type Passed =
   | {
       readonly granted: true;
-      readonly tool_call_id: string;
+      readonly intent: Intent;
       /** What is said when it starts, about the parameters that were approved. */
       readonly summary: Summary;
       spend(): Params;
@@ -79,25 +96,43 @@ export class Gate {
     this.#options = options;
   }
 
-  /** `check` refuses what could not be announced after the yes, before anybody is asked. */
-  async pass(spec: GatedToolSpec<Params>, check: (summary: Summary) => void): Promise<Passed> {
+  prepare(spec: GatedToolSpec<Params>): Prepared {
     if (spec.action === undefined || spec.consequence === undefined || spec.params === undefined) {
       throw new EarshotError(
         "CNF-01",
         `The tool ${spec.tool} cannot run unasked: give it params, action and consequence.`,
       );
     }
-    let params = freezeParams(spec.params);
+    const params = freezeParams(spec.params);
+    const about = fingerprintOf("tool", spec.tool, hashParams(params, this.#secretOf(spec, params)));
+    return { params, key: this.#stage.ledger.keyOf(spec.key, about) };
+  }
+
+  /** `check` refuses what could not be announced after the yes, before anybody is asked. */
+  async pass(
+    spec: GatedToolSpec<Params>,
+    { key, params: given }: Prepared,
+    check: (summary: Summary) => void,
+  ): Promise<Passed> {
+    const { ledger, options } = this.#stage;
+    let params = given;
     let summary = say<Summary>(spec.summary, params);
     check(summary);
+    // Begun before: whatever became of it, it is not begun again in the name of the same yes.
+    const begun = ledger.intent(key);
+    if (begun) return this.#refuse(spec, begun.state === "done" ? "already_done" : "unknown_outcome");
     for (let change = 0; change <= MOST_CHANGES; change++) {
       const bound = bindParams(params);
-      const tool_call_id = this.#stage.options.ids("call");
+      const asking = this.#identify(spec, params, `${key} change ${change}`);
+      const known = ledger.question(asking.key);
+      const tool_call_id =
+        known?.fingerprint === asking.fingerprint ? callOf(known.event) : options.ids("call");
       let release = () => {};
       const released = new Promise<void>((resolve) => {
         release = resolve;
       });
-      const asked = await this.#ask(spec, params, tool_call_id, released);
+      const act = this.#act(spec, params, tool_call_id);
+      const asked = await this.#ask(spec, asking, act, released);
       // A second check may ask something itself, and a change is asked about next.
       const runs = asked.outcome === "accepted" && !wantsChange(asked) && !this.#options.onAccept;
       if (!runs) release();
@@ -105,9 +140,9 @@ export class Gate {
       const { modified_action } = asked.reply as ConfirmationReply;
       if (modified_action === undefined)
         return this.#grant(spec, {
-          params,
+          act,
           bound,
-          tool_call_id,
+          intent: new Intent(this.#stage, key, asking.key, act),
           summary,
           principal: asked.principal ?? "",
           release,
@@ -129,8 +164,12 @@ export class Gate {
     if (lenient && (irreversible || spec.risk !== "low")) {
       throw new EarshotError("CON-03", "Silence can only mean yes for what is reversible and of low risk.");
     }
+    const { action, consequence, extra_context } = spec;
+    const fingerprint = fingerprintOf("confirm", action, consequence, extra_context, irreversible, lenient);
     const asked = await this.#asking.ask({
       ...this.#common(spec, irreversible),
+      key: this.#stage.ledger.keyOf(spec.key, fingerprint),
+      fingerprint,
       words: { action: spec.action, consequence: spec.consequence, summary: spec.summary ?? spec.action },
       fields: {
         default_decision: lenient ? "accept" : "reject",
@@ -153,7 +192,7 @@ export class Gate {
         return { outcome, words, state: "thinking" };
       },
     });
-    const refused = (outcome: RefusalOutcome, reason?: RefusalReason): ConfirmOutcome => ({
+    const refused = (outcome: AskRefusal, reason?: RefusalReason): ConfirmOutcome => ({
       accepted: false,
       outcome,
       summary: this.#stage.ownText((phrases) => phrases.refusals[reason ?? outcome]),
@@ -161,7 +200,7 @@ export class Gate {
     if (asked.outcome === "accepted") {
       return wantsChange(asked) ? refused("rejected", "cannot_change") : { accepted: true, origin: "human" };
     }
-    const outcome = asked.outcome as RefusalOutcome;
+    const outcome = asked.outcome as AskRefusal;
     const silent = outcome === "timed_out" || outcome === "disconnected" || outcome === "nobody_to_ask";
     return lenient && silent ? { accepted: true, origin: "policy" } : refused(outcome);
   }
@@ -169,15 +208,16 @@ export class Gate {
   async #grant(
     spec: GatedToolSpec<Params>,
     given: {
-      params: Params;
+      act: Act;
       bound: string;
-      tool_call_id: string;
+      intent: Intent;
       summary: Summary;
       principal: string;
       release: () => void;
     },
   ): Promise<Passed> {
-    const { params, bound, tool_call_id, summary, principal, release } = given;
+    const { act, bound, intent, summary, principal, release } = given;
+    const { params } = act;
     const { onAccept, warn } = this.#options;
     const { session_id } = this.#stage;
     if (onAccept) {
@@ -194,20 +234,20 @@ export class Gate {
       }
       if (this.#stage.ended) return this.#refuse(spec, "withdrawn");
       if (!passed && !spec.signal?.aborted) {
-        await this.#notDone((phrases) => phrases.refusals.second_check);
+        await this.#notDone(intent, (phrases) => phrases.refusals.second_check);
         return this.#refuse(spec, "rejected", "second_check");
       }
     }
     // Taken back after the yes: the yes is void, and everyone who heard it hears that.
     if (spec.signal?.aborted) {
       release();
-      await this.#notDone((phrases) => phrases.refusals.withdrawn);
+      await this.#notDone(intent, (phrases) => phrases.refusals.withdrawn);
       return this.#refuse(spec, "withdrawn");
     }
     let spent = false;
     return {
       granted: true,
-      tool_call_id,
+      intent,
       summary,
       release,
       spend: () => {
@@ -221,10 +261,28 @@ export class Gate {
     };
   }
 
-  #notDone(words: (phrases: Phrases) => string): Promise<void> {
+  #notDone(intent: Intent, words: (phrases: Phrases) => string): Promise<void> {
     const stage = this.#stage;
     const state = stage.openTools.length > 0 ? "calling_tool" : "thinking";
-    return stage.enter(state, { words: stage.own(words), insist: true, always: true });
+    const facts = intent.void();
+    return stage.enter(state, { words: stage.own(words), insist: true, always: true, facts });
+  }
+
+  #secretOf(spec: GatedToolSpec<Params>, params: Params): string[] {
+    return secretParams(params, spec.secret ?? [], this.#stage.options.secrets.clean);
+  }
+
+  #act(spec: GatedToolSpec<Params>, params: Params, tool_call_id: string): Act {
+    const secret = this.#secretOf(spec, params);
+    return { tool: spec.tool, tool_call_id, params, params_hash: hashParams(params, secret), secret };
+  }
+
+  /** Nothing of a secret is kept, its hash included: where there is one, an answer is for the process that asked. */
+  #identify(spec: GatedToolSpec<Params>, params: Params, key: string): Identity {
+    const secret = this.#secretOf(spec, params);
+    const once = secret.length > 0 ? this.#stage.options.ids("call") : undefined;
+    const about = [spec.tool, isIrreversible(spec), hashParams(params, secret), once];
+    return { key, fingerprint: fingerprintOf("tool", ...about) };
   }
 
   #refuse(spec: GatedToolSpec<Params>, outcome: RefusalOutcome, reason?: RefusalReason): Passed {
@@ -232,22 +290,16 @@ export class Gate {
     return { granted: false, refusal: refusalOf(outcome, spec.tool, reason, sentences) };
   }
 
-  #ask(
-    spec: GatedToolSpec<Params>,
-    params: Params,
-    tool_call_id: string,
-    released: Promise<void>,
-  ): Promise<Asked> {
+  #ask(spec: GatedToolSpec<Params>, asking: Identity, act: Act, released: Promise<void>): Promise<Asked> {
+    const { params, params_hash, tool_call_id } = act;
     const irreversible = isIrreversible(spec);
     const { onAccept } = this.#options;
     const action = say<Sentence>(spec.action, params);
-    const { clean } = this.#stage.options.secrets;
     const showing: Showing = {
       labels: (spec.labels ?? {}) as Showing["labels"],
       display: (spec.display ?? {}) as Showing["display"],
-      secret: secretParams(params, spec.secret ?? [], clean),
+      secret: act.secret,
     };
-    const params_hash = hashParams(params, showing.secret);
     const contextIn = (language: string) => ({
       tool_call_id,
       params: showParams(params, showing, language),
@@ -257,6 +309,8 @@ export class Gate {
     const { language } = this.#stage.speak(words);
     return this.#asking.ask({
       ...this.#common(spec, irreversible),
+      ...asking,
+      act,
       words,
       released,
       fields: {
@@ -305,6 +359,10 @@ export class Gate {
   }
 }
 
+/** The call that was asked about. */
+const callOf = (event: AwaitingConfirmation | AwaitingClarification): string =>
+  String((event as AwaitingConfirmation).extra_context?.["tool_call_id"]);
+
 const REJECTED_CHANGE: Verdict = {
   outcome: "rejected",
   words: (phrases) => phrases.settled.cannot_change,
@@ -314,36 +372,8 @@ const REJECTED_CHANGE: Verdict = {
 const say = <Words>(words: Words | ((params: Params) => Words), params: Params): Words =>
   typeof words === "function" ? (words as (params: Params) => Words)(params) : words;
 
-const wantsChange = (asked: Settlement | Asked): asked is Settlement & { reply: ConfirmationReply } =>
-  asked.outcome === "accepted" &&
-  (asked.reply as ConfirmationReply | undefined)?.modified_action !== undefined;
-
-/** The parameters after a person's change, if every changed one may be changed and keeps its kind. */
-function applyChange(
-  spec: GatedToolSpec<Params>,
-  params: Params,
-  change: Record<string, unknown>,
-): Params | undefined {
-  const modifiable: readonly string[] = spec.modifiable ?? [];
-  const entries = Object.entries(change);
-  const allowed = entries.every(
-    ([name, value]) =>
-      modifiable.includes(name) && Object.hasOwn(params, name) && kindOf(value) === kindOf(params[name]),
-  );
-  if (!allowed || entries.length === 0) return undefined;
-  try {
-    return freezeParams({ ...params, ...change });
-  } catch {
-    // What no tool could be given, such as 1e999: it came from outside, so it is an answer and not an error.
-    return undefined;
-  }
-}
-
 const aborted = (signal: AbortSignal): Promise<false> =>
   new Promise((resolve) => {
     if (signal.aborted) resolve(false);
     else signal.addEventListener("abort", () => resolve(false), { once: true });
   });
-
-const kindOf = (value: unknown): string =>
-  value === null ? "null" : Array.isArray(value) ? "array" : typeof value;

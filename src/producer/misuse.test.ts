@@ -70,7 +70,13 @@ describe("the types", () => {
     expectTypeOf(async).returns.resolves.toEqualTypeOf<Ran<string>>();
     expectTypeOf(gated).returns.resolves.toEqualTypeOf<ToolOutcome<number>>();
     expectTypeOf<Refusal["outcome"]>().toEqualTypeOf<
-      "rejected" | "timed_out" | "withdrawn" | "disconnected" | "nobody_to_ask"
+      | "rejected"
+      | "timed_out"
+      | "withdrawn"
+      | "disconnected"
+      | "nobody_to_ask"
+      | "unknown_outcome"
+      | "already_done"
     >();
   });
 });

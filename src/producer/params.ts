@@ -1,7 +1,7 @@
 /** Consent is to parameters: what was shown is what runs, frozen and bound by a hash (CON-49, A06). */
 import { EarshotError } from "../protocol/errors.ts";
 import { canonicalJson } from "../protocol/formats.ts";
-import { sha256Hex } from "./sha256.ts";
+import { sha256Hex } from "../protocol/sha256.ts";
 import { clusterStart } from "./voice.ts";
 import { inLanguage, type Sentence } from "./words.ts";
 
@@ -59,6 +59,10 @@ function difference(given: unknown, copy: unknown, path: string): string | undef
 
 /** What the run is bound to. It never leaves: a hash of a four-digit secret is the secret. */
 export const bindParams = (params: Params): string => sha256Hex(canonicalJson(params));
+
+/** What a question is about, in one short string. */
+export const fingerprintOf = (...about: readonly unknown[]): string =>
+  sha256Hex(canonicalJson(JSON.parse(JSON.stringify(about))));
 
 /** What listeners get: the same, but for secrets, of which it says only that they are there. */
 export function hashParams(params: Params, secret: readonly string[]): string {

@@ -4,7 +4,7 @@
  * English: a German voice must not read English words.
  */
 import { type DigestPhrases, ENGLISH_DIGEST } from "../hub/digest.ts";
-import { REFUSALS, SETTLED, SETTLED_LENIENTLY, UNANSWERED } from "./refusals.ts";
+import { INTERRUPTIONS, REFUSALS, SETTLED, SETTLED_LENIENTLY, UNANSWERED } from "./refusals.ts";
 import type { ByVerbosity } from "./words.ts";
 
 type Words = string | ByVerbosity;
@@ -32,6 +32,9 @@ export interface Phrases extends DigestPhrases {
   readonly settled: Readonly<Record<keyof typeof SETTLED, Words>>;
   readonly settled_leniently: Readonly<Record<keyof typeof SETTLED_LENIENTLY, Words>>;
   readonly unanswered: Readonly<Record<keyof typeof UNANSWERED, string>>;
+  readonly interrupted: Readonly<Record<keyof typeof INTERRUPTIONS, string>>;
+  /** What was begun and may or may not have been done, in the words it was asked with. */
+  unknown(action: string): string;
 }
 
 const unit = (count: number, name: string) => `${count} ${name}${count === 1 ? "" : "s"}`;
@@ -60,6 +63,7 @@ export const ENGLISH: Phrases = {
     awaiting_input: "Waiting for your answer.",
     deciding: "Deciding.",
     handing_off: "Passing this on.",
+    interrupted: INTERRUPTIONS.state,
   },
   done: "Done.",
   stopped: "Stopped.",
@@ -80,4 +84,6 @@ export const ENGLISH: Phrases = {
   settled: SETTLED,
   settled_leniently: SETTLED_LENIENTLY,
   unanswered: UNANSWERED,
+  interrupted: INTERRUPTIONS,
+  unknown: (action) => `It is not known whether this was done: ${action} Check before trying again.`,
 };

@@ -1,5 +1,6 @@
 /** What an agent's author starts with: a name, and every session of the agent is audible, answerable and gated. */
 import { Hub, type HubOptions } from "../hub/hub.ts";
+import { HUB_DEFAULTS } from "../hub/options.ts";
 import type { LogStore } from "../hub/store.ts";
 import { type Clock, systemClock } from "../protocol/clock.ts";
 import { EarshotError } from "../protocol/errors.ts";
@@ -9,8 +10,9 @@ import { AAEP_VERSION, type ProducerIdentity } from "../protocol/types.ts";
 import { createMemoryStore } from "../stores/memory.ts";
 import type { QuestionTimes } from "./asking.ts";
 import type { AcceptHook } from "./gate.ts";
+import { pastOf } from "./past.ts";
 import { ENGLISH, type Phrases } from "./phrases.ts";
-import { createRelay, type Relay } from "./relay.ts";
+import { createRelay, endOf, type Relay } from "./relay.ts";
 import { createSecretCatcher } from "./secrets.ts";
 import { Session, type SessionContext } from "./session.ts";
 import type { SessionSpec } from "./specs.ts";
@@ -32,9 +34,11 @@ export interface ProducerOptions extends ProducerIdentity {
   readonly questions?: Partial<QuestionTimes>;
   /** A tool that has not returned after this is reported as timed out; an hour by default. */
   readonly tool_timeout_ms?: number;
+  /** After a restart, a session that no agent has resumed by then is closed, and says so; 60 by default. */
+  readonly resume_within_seconds?: number;
   /** Called after a yes, before the tool runs: demand a second factor or a second person. */
   readonly onAccept?: AcceptHook;
-  /** Told how each question ended, and by whom, for your books. */
+  /** Told what was asked, delivered, answered and done, and by whom, for your books. */
   readonly audit?: HubOptions["audit"];
   /** Takes more secrets out of text meant for people. Text it fails on is withheld, and the operator is told. */
   readonly redact?: (text: string) => string;
@@ -58,11 +62,24 @@ export interface Producer {
   /** Where transports plug in. */
   readonly hub: Hub;
   /** Completes when `work` returns, fails when it throws, cancels when the signal aborts. Rethrows what was thrown. */
-  run<T>(spec: SessionSpec, work: (session: Session) => T | Promise<T>): Promise<T>;
+  run<T>(spec: SessionSpec | Session, work: (session: Session) => T | Promise<T>): Promise<T>;
   /** A session you end yourself: complete, fail or cancel it. */
   start(spec: SessionSpec): Session;
+  /**
+   * Goes on with a session that was open when the process stopped. Ask again what you had asked, with the same key:
+   * you get the same question, or the answer, and nobody is asked twice.
+   */
+  resume(session_id: string, options?: { readonly signal?: AbortSignal }): Session;
+  /** The sessions that were open when the process stopped and that no agent has resumed yet. */
+  readonly interrupted: readonly InterruptedSession[];
   /** The one door for events that happened elsewhere: checked, marked, and running nothing. */
   readonly relay: Relay;
+}
+
+export interface InterruptedSession {
+  readonly session_id: string;
+  /** As given when it was started: to tell which work it belongs to. */
+  readonly correlation_id: string | undefined;
 }
 
 const DEFAULT_TIMES: QuestionTimes = { timeout_seconds: 120, extensions: 10, ceiling_seconds: 86_400 };
@@ -92,6 +109,7 @@ export function createProducer(options: ProducerOptions): Producer {
       ? {}
       : { max_events_per_second: options.max_events_per_second }),
     ...(options.extensions ? { extensions: options.extensions } : {}),
+    max_subscriptions: options.hub?.max_subscriptions ?? HUB_DEFAULTS.max_subscriptions,
     ...(manifest_uri === undefined ? {} : { manifest_uri }),
   };
   const hub = new Hub({
@@ -101,13 +119,7 @@ export function createProducer(options: ProducerOptions): Producer {
     offer,
     phrases,
     ceiling_seconds: questions.ceiling_seconds,
-    audit: (record) => {
-      try {
-        options.audit?.(record);
-      } catch (error) {
-        warn(`The record of an answer could not be kept: ${String(error)}`);
-      }
-    },
+    ...(options.audit ? { audit: safely(options.audit, warn) } : {}),
     ...options.hub,
   });
   const context: SessionContext = {
@@ -120,16 +132,27 @@ export function createProducer(options: ProducerOptions): Producer {
     secrets: createSecretCatcher(options.redact, warn),
     questions,
     tool_timeout_ms: options.tool_timeout_ms ?? HOUR_MS,
+    resume_within_seconds: options.resume_within_seconds ?? 60,
     onAccept: options.onAccept,
     warn,
   };
   const start = (spec: SessionSpec): Session => new Session(spec, context);
+  const left = leftOpen(store, context);
   return {
     identity,
     hub,
     start,
+    resume(session_id, { signal } = {}) {
+      const session = left.get(session_id)?.session;
+      if (!session?.interrupted) throw notResumable(session_id, session);
+      session.reattach(signal);
+      return session;
+    },
+    get interrupted() {
+      return [...left.values()].filter(({ session }) => session.interrupted).map(({ named }) => named);
+    },
     async run(spec, work) {
-      const session = start(spec);
+      const session = spec instanceof Session ? spec : start(spec);
       try {
         const result = await work(session);
         if (!session.ended) await session.complete();
@@ -144,6 +167,63 @@ export function createProducer(options: ProducerOptions): Producer {
     relay: createRelay(hub, ids),
   };
 }
+
+interface LeftOpen {
+  readonly session: Session;
+  readonly named: InterruptedSession;
+}
+
+/** What the process before this one left open: sessions an agent may resume, and relayed ones nobody can. */
+function leftOpen(store: LogStore, context: SessionContext): Map<string, LeftOpen> {
+  const { hub } = context;
+  const { tracks, running } = hub.engine.window;
+  const events = (id: string) => tracks.get(id)?.entries.map(({ entry }) => entry.event) ?? [];
+  const unfinished = [...running].filter(({ ended }) => !ended);
+  const sessions = new Map<string, LeftOpen>();
+  for (const past of pastOf(store, events)) {
+    const { session_id, fact } = past;
+    const named = { session_id, correlation_id: fact.correlation_id };
+    sessions.set(session_id, { session: new Session(past, context), named });
+  }
+  for (const { session_id, last } of unfinished) {
+    const timestamp = context.clock.timestamp();
+    const lost = { ...(last as unknown as Record<string, unknown>) };
+    if (!sessions.has(session_id))
+      hub
+        .append(
+          endOf({
+            ...lost,
+            timestamp: timestamp > String(lost["timestamp"]) ? timestamp : lost["timestamp"],
+          }),
+        )
+        .catch(() => undefined);
+  }
+  return sessions;
+}
+
+function notResumable(session_id: string, session: Session | undefined): EarshotError {
+  const why = !session
+    ? "this agent's log has no open session of that id. It has ended, or it is another agent's. `agent.interrupted` lists those that can be resumed"
+    : session.ended
+      ? "it has ended meanwhile. Start a new one"
+      : "it has been resumed already, or runs in this process";
+  const code = !session ? "session_unknown" : session.ended ? "session_ended" : "session_in_use";
+  return new EarshotError(code, `The session ${session_id} cannot be resumed: ${why}.`);
+}
+
+/** Books that cannot be kept must not stop an answer on its way. */
+const safely =
+  (
+    audit: NonNullable<HubOptions["audit"]>,
+    warn: (sentence: string) => void,
+  ): NonNullable<HubOptions["audit"]> =>
+  (record) => {
+    try {
+      audit(record);
+    } catch (error) {
+      warn(`The record of an answer could not be kept: ${String(error)}`);
+    }
+  };
 
 function identityOf(options: ProducerOptions): ProducerIdentity {
   const { agent_id, agent_version, agent_name, model, manifest_uri } = options;

@@ -26,11 +26,13 @@ const TOOL: Names<GatedToolSpec<Params>> = {
   display: true,
   secret: true,
   modifiable: true,
+  key: true,
   timeout_seconds: true,
   wait_for_listener_seconds: true,
   signal: true,
 };
 const CONFIRM: Names<ConfirmSpec & Pick<GatedToolSpec<Params>, "reversibility">> = {
+  key: true,
   action: true,
   consequence: true,
   summary: true,
@@ -44,6 +46,7 @@ const CONFIRM: Names<ConfirmSpec & Pick<GatedToolSpec<Params>, "reversibility">>
   default: true,
 };
 const CLARIFY: Names<ClarifySpec> = {
+  key: true,
   question: true,
   context: true,
   summary: true,

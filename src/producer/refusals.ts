@@ -5,7 +5,10 @@
  */
 import type { QuestionOutcome } from "../protocol/extension.ts";
 
-export type RefusalOutcome = "rejected" | "timed_out" | "withdrawn" | "disconnected" | "nobody_to_ask";
+/** How asking can end without a yes. */
+export type AskRefusal = "rejected" | "timed_out" | "withdrawn" | "disconnected" | "nobody_to_ask";
+/** …or it was begun before the agent was interrupted: then it is not begun again, whether or not its end is known. */
+export type RefusalOutcome = AskRefusal | "unknown_outcome" | "already_done";
 
 export interface Refusal {
   readonly ran: false;
@@ -29,6 +32,9 @@ export const REFUSALS: Readonly<Record<RefusalOutcome | RefusalReason, string>> 
   cannot_change: "The change that was asked for cannot be made here, so it was not done.",
   too_many_changes: "It was changed too many times, so it was not done.",
   second_check: "The second check was not passed, so it was not done.",
+  unknown_outcome:
+    "It is not known whether this was done, because the agent was interrupted. Check before trying again.",
+  already_done: "This was already done before the agent was interrupted. It was not done again.",
 };
 
 /** Heard by everyone who heard the question, the moment it ends. */
@@ -44,6 +50,18 @@ export const SETTLED = {
   changed: "A change was asked for. The question comes again, with the change.",
   cannot_change: "A change was asked for that cannot be made here. It will not be done.",
   answered: "The question was answered.",
+} as const;
+
+/** Said where the process stopped and was started again: what is true, and nothing more. */
+export const INTERRUPTIONS = {
+  state: "The agent was interrupted. It may come back and go on.",
+  back: "The agent is back and goes on.",
+  cut_off: "It was cut off, because the agent was interrupted.",
+  accepted: "The answer was yes. The agent was interrupted: it goes ahead if the agent comes back in time.",
+  expired: "The agent did not come back in time. It was not done.",
+  unknown: "It is not known whether this was done. Check before trying again.",
+  closed: "The agent stopped before it finished.",
+  hint: "Nothing more will be done here. Ask the agent again if you still want this.",
 } as const;
 
 /** As above, where silence was announced to mean yes: only ever for what is harmless and can be undone. */
@@ -78,6 +96,10 @@ const ADVICE: Readonly<Record<RefusalOutcome | RefusalReason, string>> = {
     "The person kept changing it. Nothing was done. Find out what they want before you call this again.",
   second_check:
     "The person said yes, but the required second approval was not given. Nothing was done. Do not try again on your own.",
+  unknown_outcome:
+    "It was begun before a restart and nobody knows whether it was finished. Do not call it again. Find out whether it was done, or ask the person to check, and say plainly that it is not known.",
+  already_done:
+    "It was done before a restart. It was not done again. Go on from there; to do it a second time, ask the person and use another key.",
 };
 
 export const refusalOf = (
@@ -93,5 +115,5 @@ export const refusalOf = (
 });
 
 /** The outcomes a settled question can be refused with. */
-export const isRefusal = (outcome: QuestionOutcome | "nobody_to_ask"): outcome is RefusalOutcome =>
+export const isRefusal = (outcome: QuestionOutcome | "nobody_to_ask"): outcome is AskRefusal =>
   outcome !== "accepted" && outcome !== "answered";

@@ -6,20 +6,29 @@ import type { Hub } from "../hub/hub.ts";
 import { PASSED } from "../hub/options.ts";
 import { EarshotError } from "../protocol/errors.ts";
 import { EXTENSION_PREFIX, EXTENSION_URI } from "../protocol/extension.ts";
+import { isObject } from "../protocol/formats.ts";
 import type { Ids } from "../protocol/ids.ts";
 import { localizationHints } from "../protocol/language.ts";
-import { type Lifecycle, startLifecycle, stepLifecycle } from "../protocol/lifecycle.ts";
+import { gapLifecycle, type Lifecycle, startLifecycle, stepLifecycle } from "../protocol/lifecycle.ts";
 import { parseValue } from "../protocol/parse.ts";
 import { CORE_CONTEXT, type CoreEvent } from "../protocol/types.ts";
 
+export interface RelayOptions {
+  readonly audience?: readonly string[];
+  /**
+   * The event comes from a recording and is told as it was recorded. Questions stay questions, with tokens of our own
+   * that nobody waits for: answers to them are refused. A recording may begin inside a session and say what it lacks.
+   */
+  readonly recorded?: boolean;
+}
+
 /** Rejects, naming the requirement, what would not be a legal next event of its session. */
-export type Relay = (
-  event: Record<string, unknown>,
-  options?: { audience?: readonly string[] },
-) => Promise<void>;
+export type Relay = (event: Record<string, unknown>, options?: RelayOptions) => Promise<void>;
 
 interface Relayed {
   readonly session_id: string;
+  /** Recorded tokens, and what they are called here. */
+  readonly tokens: Map<string, string>;
   life: Lifecycle;
   /** Its last event as it was logged here: it ends in the name of whoever sent it. */
   last: Record<string, unknown>;
@@ -30,7 +39,7 @@ const MOST_SESSIONS = 4_096;
 
 export function createRelay(hub: Hub, ids: Ids): Relay {
   const sessions = new Map<string, Relayed>();
-  return async (given, options) => {
+  return async (given, { recorded = false, ...options } = {}) => {
     const parsed = parseValue(given, { mode: "tolerant" });
     if (!parsed.ok || parsed.kind === "message") {
       const why = parsed.ok ? "it is not an event" : (parsed.issues[0]?.message ?? "it is not valid");
@@ -39,25 +48,39 @@ export function createRelay(hub: Hub, ids: Ids): Relay {
     const event = parsed.message;
     const session = sessions.get(event.session_id) ?? {
       session_id: ids("sess"),
-      life: startLifecycle({ event_ids: "trusted", replies: "unseen", state_chain: "sampled" }),
+      tokens: new Map<string, string>(),
+      life: startLifecycle({
+        event_ids: "trusted",
+        replies: "unseen",
+        state_chain: "sampled",
+        joined: recorded && event.type !== "aaep:agent.session.started" ? "mid" : "start",
+      }),
       last: {},
     };
-    const { state, violations } = stepLifecycle(session.life, event as CoreEvent);
+    const own = event.extensions?.[EXTENSION_PREFIX] ?? {};
+    const before = recorded && own["gap"] !== undefined ? gapLifecycle(session.life) : session.life;
+    const { state, violations } = stepLifecycle(before, event as CoreEvent);
     const [violation] = violations;
     if (violation) throw new EarshotError(violation.id, violation.message);
     session.life = state;
     sessions.delete(event.session_id);
     if (state.phase !== "ended") sessions.set(event.session_id, session);
-    const {
-      event_id: _,
-      sequence_number: __,
-      ...rest
-    } = asHeardHere(event as unknown as Record<string, unknown>);
+    const named = (token: string): string => {
+      const known = session.tokens.get(token) ?? ids("rpl");
+      session.tokens.set(token, known);
+      return known;
+    };
+    const fields = event as unknown as Record<string, unknown>;
+    const told = recorded ? asRecorded(fields, named) : asHeardHere(fields);
+    const { event_id: _, sequence_number: __, ...rest } = told;
     session.last = {
       ...rest,
       session_id: session.session_id,
       "@context": [...new Set([...[event["@context"]].flat(), EXTENSION_URI])],
-      extensions: { ...event.extensions, [EXTENSION_PREFIX]: { relayed: true } },
+      extensions: {
+        ...event.extensions,
+        [EXTENSION_PREFIX]: { ...(recorded ? aboutQuestions(own, named) : {}), relayed: true },
+      },
     };
     const appended = hub.append(session.last, options, PASSED);
     const [silent] = sessions.size > MOST_SESSIONS ? sessions : [];
@@ -68,7 +91,7 @@ export function createRelay(hub: Hub, ids: Ids): Relay {
 }
 
 /** Nothing will come of it any more: whoever listens hears that, and nobody keeps it for ever. */
-const endOf = ({ aaep_version, session_id, timestamp, producer }: Record<string, unknown>) => ({
+export const endOf = ({ aaep_version, session_id, timestamp, producer }: Record<string, unknown>) => ({
   "@context": [CORE_CONTEXT, EXTENSION_URI],
   aaep_version,
   type: "aaep:agent.session.cancelled",
@@ -81,6 +104,19 @@ const endOf = ({ aaep_version, session_id, timestamp, producer }: Record<string,
   cancelled_by: "system",
   extensions: { [EXTENSION_PREFIX]: { relayed: true } },
 });
+
+type Named = (token: string) => string;
+
+function asRecorded(event: Record<string, unknown>, named: Named): Record<string, unknown> {
+  const { reply_token } = event;
+  return typeof reply_token === "string" ? { ...event, reply_token: named(reply_token) } : event;
+}
+
+/** What our extension says of a question and of what is missing; where things stood for someone else is left out. */
+function aboutQuestions(own: Record<string, unknown>, named: Named): Record<string, unknown> {
+  const kept = ["resolves", "deadline", "gap"].filter((key) => isObject(own[key]));
+  return Object.fromEntries(kept.map((key) => [key, asRecorded(own[key] as Record<string, unknown>, named)]));
+}
 
 /** A question that was put elsewhere cannot be answered here: what is asked is told, the token is not. */
 function asHeardHere(event: Record<string, unknown>): Record<string, unknown> {

@@ -2,14 +2,17 @@
  * A session as an agent's author drives it. Every method returns a promise that settles when the log has it; not
  * awaiting one is safe: order holds, and a failure is kept in `session.failure` instead of taking the process down.
  */
+import { factOf, type SessionFact } from "../hub/facts.ts";
 import type { SessionHandle } from "../hub/hub.ts";
 import { EarshotError } from "../protocol/errors.ts";
 import type { CoreEventType } from "../protocol/types.ts";
 import { Asking, type QuestionTimes } from "./asking.ts";
 import { clarify } from "./clarifying.ts";
-import { type AcceptHook, Gate, isIrreversible } from "./gate.ts";
+import { type AcceptHook, Gate, isIrreversible, type Prepared } from "./gate.ts";
+import { Interruption } from "./interruption.ts";
 import { type Output, Outputs } from "./outputs.ts";
 import type { Params } from "./params.ts";
+import type { Past } from "./past.ts";
 import { readClarify, readConfirm, readTool } from "./reading.ts";
 import { refusalOf } from "./refusals.ts";
 import type {
@@ -37,6 +40,7 @@ import { inLanguage, type Sentence, type Summary } from "./words.ts";
 export interface SessionContext extends StageOptions {
   readonly questions: QuestionTimes;
   readonly tool_timeout_ms: number;
+  readonly resume_within_seconds: number;
   readonly onAccept: AcceptHook | undefined;
   readonly warn: (sentence: string) => void;
 }
@@ -51,13 +55,17 @@ export class Session {
   readonly #tools: Tools;
   readonly #startedAt: number;
   #left: () => void = () => {};
+  #interruption: Interruption | undefined;
 
-  /** Use `producer.start` or `producer.run`. */
-  constructor(spec: SessionSpec, context: SessionContext) {
+  /** Use `producer.start`, `producer.run` or `producer.resume`. */
+  constructor(spec: SessionSpec | Past, context: SessionContext) {
     const { ids, clock, secrets, hub, questions, onAccept, warn } = context;
+    const past = "life" in spec ? spec : undefined;
+    const given = "life" in spec ? spec.fact : spec;
     this.#context = context;
-    this.#startedAt = clock.now();
-    const stage = new Stage(spec, context);
+    const since = past?.first === undefined ? 0 : Date.parse(clock.timestamp()) - Date.parse(past.first);
+    this.#startedAt = clock.now() - Math.max(0, since);
+    const stage = new Stage(given, context, past);
     this.#stage = stage;
     this.session_id = stage.session_id;
     const send = (fields: Record<string, unknown>, language: string) =>
@@ -66,30 +74,29 @@ export class Session {
     stage.beforeEvent = () => this.#outputs.release();
     const handle: SessionHandle = {
       session_id: stage.session_id,
-      audience: spec.audience,
+      audience: given.audience,
       cancel: () => void this.#stop({ by: "user", reason: "user_request" }),
     };
     this.#asking = new Asking(stage, handle, questions, warn);
     this.#gate = new Gate(stage, this.#asking, { times: questions, onAccept, warn });
     this.#tools = new Tools(stage, context.tool_timeout_ms);
-    // A session that cannot be announced does not begin.
-    stage.build("aaep:agent.session.started", { summary: spec.summary }, startedFields(spec));
-    hub.open(handle);
-    void stage.emit(
-      "aaep:agent.session.started",
-      { summary: spec.summary },
-      startedFields(spec),
-      spec.audience ? { audience: spec.audience } : {},
-    );
-    void stage.enter("thinking");
-    const { signal } = spec;
-    if (!signal) return;
-    const stop = () => void this.#stop({ by: "system" });
-    if (signal.aborted) stop();
-    else {
-      signal.addEventListener("abort", stop, { once: true });
-      this.#left = () => signal.removeEventListener("abort", stop);
-    }
+    if (past) {
+      this.#tools.count = past.tools;
+      hub.open(handle);
+      const close = (failed: FailSpec) => this.fail(failed);
+      this.#interruption = new Interruption(stage, this.#asking, past, context.resume_within_seconds, close);
+    } else this.#begin(spec as SessionSpec, handle);
+  }
+
+  /** The agent is back, and drives this session from here on. */
+  reattach(signal?: AbortSignal): void {
+    this.#interruption?.end();
+    this.#stopWith(signal);
+  }
+
+  /** Whether its process stopped and no agent has come back for it. */
+  get interrupted(): boolean {
+    return this.#interruption?.waiting === true && !this.ended;
   }
 
   /** What the agent is doing: thinking, calling_tool, writing_output, awaiting_input, … */
@@ -190,16 +197,26 @@ export class Session {
         if (!ran) this.#stage.mustBeOpen();
         return { ran: true, value: ran!.value };
       }
-      const passed = await this.#gate.pass(given, (summary) => this.#tools.check({ ...given, summary }));
-      if (!passed.granted) return passed.refusal;
-      const approved = { ...given, summary: passed.summary };
-      const run = (context: ToolContext) => fn(passed.spend() as never, context);
-      const starting = this.ended ? undefined : this.#tools.run(approved, passed.tool_call_id, run);
-      // By now its announcement is on its way into the log, ahead of whatever is asked next.
-      passed.release();
-      const ran = await starting;
-      return ran ? { ran: true, value: ran.value } : refusalOf("withdrawn", given.tool);
+      const prepared = this.#gate.prepare(given);
+      return this.#stage.ledger.alone(prepared.key, () => this.#askAndRun(given, prepared, fn));
     });
+  }
+
+  async #askAndRun<T>(
+    given: GatedToolSpec<Params>,
+    prepared: Prepared,
+    fn: (params: never, context: ToolContext) => T | Promise<T>,
+  ): Promise<ToolOutcome<T>> {
+    const check = (summary: Summary) => this.#tools.check({ ...given, summary });
+    const passed = await this.#gate.pass(given, prepared, check);
+    if (!passed.granted) return passed.refusal;
+    const approved = { ...given, summary: passed.summary };
+    const run = (context: ToolContext) => fn(passed.spend() as never, context);
+    const starting = this.ended ? undefined : this.#tools.run(approved, passed.intent, run);
+    // By now its announcement is on its way into the log, ahead of whatever is asked next.
+    passed.release();
+    const ran = await starting;
+    return ran ? { ran: true, value: ran.value } : refusalOf("withdrawn", given.tool);
   }
 
   /** A yes or no. For what a tool does, give the question to the tool: then the yes and the act cannot drift apart. */
@@ -255,6 +272,35 @@ export class Session {
 
   // ── inside ────────────────────────────────────────────────────────────────────────────────────────────────────
 
+  #begin(spec: SessionSpec, handle: SessionHandle): void {
+    const stage = this.#stage;
+    const { summary, audience, correlation_id, signal } = spec;
+    // A session that cannot be announced does not begin.
+    stage.build("aaep:agent.session.started", { summary }, startedFields(spec));
+    this.#context.hub.open(handle);
+    const fact: SessionFact = {
+      language: stage.language,
+      ...(audience ? { audience } : {}),
+      ...(correlation_id === undefined ? {} : { correlation_id }),
+    };
+    void stage.emit("aaep:agent.session.started", { summary }, startedFields(spec), {
+      ...(audience ? { audience } : {}),
+      facts: [factOf("session", stage.session_id, fact)],
+    });
+    void stage.enter("thinking");
+    this.#stopWith(signal);
+  }
+
+  #stopWith(signal: AbortSignal | undefined): void {
+    if (!signal) return;
+    const stop = () => void this.#stop({ by: "system" });
+    if (signal.aborted) stop();
+    else {
+      signal.addEventListener("abort", stop, { once: true });
+      this.#left = () => signal.removeEventListener("abort", stop);
+    }
+  }
+
   #open<T>(work: () => T | Promise<T>): Promise<T> {
     return this.#stage.attempt(() => {
       this.#stage.mustBeOpen();
@@ -298,8 +344,9 @@ export class Session {
       }
       if (stage.state === "calling_tool") void stage.enter("thinking");
       this.#outputs.endAll();
-      const ended = stage.emit(type, words, fields);
+      const ended = stage.emit(type, words, fields, { facts: stage.ledger.close() });
       this.#context.hub.end(this.session_id);
+      this.#interruption?.stop();
       this.#left();
       stage.abort();
       return ended;

@@ -2,7 +2,7 @@
 import type { ResponseKind } from "../hub/questions.ts";
 import type { RiskLevel } from "../protocol/types.ts";
 import type { Params } from "./params.ts";
-import type { Refusal, RefusalOutcome } from "./refusals.ts";
+import type { AskRefusal, Refusal } from "./refusals.ts";
 import type { Sentence, Summary } from "./words.ts";
 
 export interface SessionSpec {
@@ -62,6 +62,11 @@ export interface GatedToolSpec<P extends Params> extends Omit<ToolBase, "summary
   readonly secret?: readonly (keyof P & string)[];
   /** Parameters a person may change; any change is shown and asked again (CON-73). */
   readonly modifiable?: readonly (keyof P & string)[];
+  /**
+   * What makes this the same act when it is asked for again, after a restart above all: it is asked about once and done
+   * once. By default the tool and its parameters, counted.
+   */
+  readonly key?: string;
   readonly timeout_seconds?: number;
   /** With nobody to ask, wait this long for somebody before giving up. */
   readonly wait_for_listener_seconds?: number;
@@ -82,6 +87,8 @@ export interface Ran<T> {
 export type ToolOutcome<T> = Ran<T> | Refusal;
 
 interface ConfirmBase {
+  /** What makes this the same question when it is asked again; by default its words, counted. */
+  readonly key?: string;
   readonly action: Sentence;
   readonly consequence: Sentence;
   readonly summary?: Summary;
@@ -106,9 +113,11 @@ export interface LenientConfirmSpec extends ConfirmBase {
 
 export type ConfirmOutcome =
   | { readonly accepted: true; readonly origin: "human" | "policy" }
-  | { readonly accepted: false; readonly outcome: RefusalOutcome; readonly summary: string };
+  | { readonly accepted: false; readonly outcome: AskRefusal; readonly summary: string };
 
 export interface ClarifySpec {
+  /** What makes this the same question when it is asked again; by default its words, counted. */
+  readonly key?: string;
   readonly question: Sentence;
   readonly context?: Sentence;
   readonly summary?: Summary;
@@ -127,7 +136,7 @@ export type ClarifyOutcome =
   | { readonly answered: true; readonly response: string | boolean | number; readonly kind: ResponseKind }
   | {
       readonly answered: false;
-      readonly outcome: RefusalOutcome;
+      readonly outcome: AskRefusal;
       readonly assumed: string | boolean | number | undefined;
       readonly summary: string;
     };

@@ -11,6 +11,8 @@ import type { Ids } from "../protocol/ids.ts";
 import { type Lifecycle, type Resolution, startLifecycle, stepLifecycle } from "../protocol/lifecycle.ts";
 import { parseValue } from "../protocol/parse.ts";
 import type { CoreEvent, CoreEventType, ProducerIdentity } from "../protocol/types.ts";
+import { Ledger } from "./ledger.ts";
+import { LIFE, type Past } from "./past.ts";
 import { ENGLISH, type Phrases } from "./phrases.ts";
 import type { SecretCatcher } from "./secrets.ts";
 import type { SessionSpec } from "./specs.ts";
@@ -38,6 +40,7 @@ export class Stage {
   readonly session_id: string;
   readonly language: string;
   readonly options: StageOptions;
+  readonly ledger: Ledger;
   /** Called before anything that must not overtake open text. */
   beforeEvent: () => void = () => {};
   /** While a question is open the state stays awaiting_input: leaving it would tell listeners that it is settled. */
@@ -46,23 +49,21 @@ export class Stage {
   failure: unknown;
   readonly #voice: Voice;
   readonly #abort = new AbortController();
-  #life: Lifecycle = startLifecycle({ event_ids: "trusted", replies: "seen" });
+  #life: Lifecycle;
   #broken: { readonly error: unknown } | undefined;
   /** The output whose chunks were last found valid. */
   #output = "";
 
-  constructor(spec: SessionSpec, options: StageOptions) {
+  constructor(spec: Pick<SessionSpec, "language" | "correlation_id">, options: StageOptions, past?: Past) {
     this.options = options;
-    this.session_id = options.ids("sess");
+    const { producer, clock, secrets, ids } = options;
+    const session_id = past?.session_id ?? ids("sess");
+    this.session_id = session_id;
     this.language = spec.language ?? options.language;
-    const { producer, clock, secrets } = options;
-    this.#voice = createVoice({
-      session_id: this.session_id,
-      producer,
-      clock,
-      secrets,
-      correlation_id: spec.correlation_id,
-    });
+    this.#life = past?.life ?? startLifecycle(LIFE);
+    this.ledger = new Ledger(session_id, clock, past?.questions, past?.intents);
+    const { correlation_id } = spec;
+    this.#voice = createVoice({ session_id, producer, clock, secrets, correlation_id, after: past?.last });
   }
 
   get state(): string {
@@ -73,6 +74,9 @@ export class Stage {
   }
   get openTools(): Lifecycle["open_tools"] {
     return this.#life.open_tools;
+  }
+  get openOutputs(): Lifecycle["open_outputs"] {
+    return this.#life.open_outputs;
   }
   get signal(): AbortSignal {
     return this.#abort.signal;
@@ -207,6 +211,7 @@ interface EnterOptions {
   readonly fields?: Fields;
   readonly insist?: boolean;
   readonly always?: boolean;
+  readonly facts?: NonNullable<AppendOptions["facts"]>;
 }
 
 /** Language tags are compared without regard to case; variants are kept in lower case. */

@@ -2,6 +2,7 @@
 import type { Clock } from "../protocol/clock.ts";
 import { EarshotError } from "../protocol/errors.ts";
 import { isIrreversible } from "./gate.ts";
+import type { Intent } from "./intent.ts";
 import type { Params } from "./params.ts";
 import type { Phrases } from "./phrases.ts";
 import type { GatedToolSpec, PlainToolSpec, ToolContext } from "./specs.ts";
@@ -63,19 +64,23 @@ export class Tools {
   /** Resolves with what the tool returned, or undefined if it was stopped or taken back before it could start. */
   async run<T>(
     spec: AnySpec,
-    tool_call_id: string,
+    call: string | Intent,
     work: (context: ToolContext) => T | Promise<T>,
   ): Promise<{ readonly value: T } | undefined> {
     const stage = this.#stage;
     const { clock } = stage.options;
     const tool = toolName(spec.tool);
+    const intent = typeof call === "string" ? undefined : call;
+    const tool_call_id = typeof call === "string" ? call : call.tool_call_id;
     const { words, fields } = this.#announcement(spec, tool_call_id);
     this.#running++;
     void stage.enter("calling_tool");
     try {
-      await stage.emit("aaep:agent.tool.invoked", words, fields);
+      const facts = intent?.begun() ?? [];
+      await stage.emit("aaep:agent.tool.invoked", words, fields, { facts });
     } catch (error) {
       this.#running--;
+      intent?.ended("error");
       throw error;
     }
     // The log took its time and the session ended meanwhile, which has closed this call already: nothing may start.
@@ -91,6 +96,7 @@ export class Tools {
         "aaep:agent.tool.completed",
         { summary, ...(error_message === undefined ? {} : { error_message }) },
         { tool, tool_call_id, status, duration_ms },
+        { facts: intent?.ended(status) ?? [] },
       );
       if (this.#running === 0 && stage.state === "calling_tool") void stage.enter("thinking");
     };
@@ -101,15 +107,19 @@ export class Tools {
       return undefined;
     }
     if (isIrreversible(spec)) this.underWay.add(tool_call_id);
+    intent?.recordBegun();
     try {
       const value = await this.#inTime(spec, tool_call_id, work);
+      intent?.recordEnded("success");
       finish("success", spec.done ?? stage.own((phrases) => phrases.done));
       return { value };
     } catch (error) {
       const late = error instanceof EarshotError && error.code === "tool_timeout";
       // The error itself stays with the caller: its text was not written for the person (EVT-16).
       const own = spec.failed && !late ? spec.failed : stage.own((phrases) => failure(phrases, spec, late));
-      finish(late ? "timeout" : "error", own, own);
+      const status = late ? "timeout" : "error";
+      intent?.recordEnded(status);
+      finish(status, own, own);
       throw error;
     }
   }

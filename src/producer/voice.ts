@@ -13,6 +13,8 @@ interface VoiceOptions {
   readonly clock: Clock;
   readonly secrets: SecretCatcher;
   readonly correlation_id: string | undefined;
+  /** The time of the last event, where the session goes on. */
+  readonly after?: string | undefined;
 }
 
 const URGENCY: Partial<Record<CoreEventType, string>> = {
@@ -64,9 +66,10 @@ function createSpeakable(secrets: SecretCatcher) {
     );
 }
 
-export function createVoice({ session_id, producer, clock, secrets, correlation_id }: VoiceOptions) {
+export function createVoice(options: VoiceOptions) {
+  const { session_id, producer, clock, secrets, correlation_id, after = "" } = options;
   const speakable = createSpeakable(secrets);
-  let last = "";
+  let last = after;
   const timestamp = (): string => {
     const now = clock.timestamp();
     if (now > last) last = now;

@@ -29,6 +29,8 @@ export interface Offer {
   /** All, unless said otherwise. */
   verbosities?: readonly Verbosity[];
   extensions?: readonly ExtensionOffer[];
+  /** Subscriptions there may be at a time, of all listeners together. */
+  max_subscriptions?: number;
   manifest_uri?: string;
   /** Compact JWS; sent to listeners that insist on one. */
   signed_manifest?: string;

@@ -24,11 +24,18 @@ import { UrgencyGuard } from "./announcer/urgency.ts";
 import { type Asked, type Run, textOf, type Utterance, type UtteranceKind } from "./announcer/utterance.ts";
 import { type AnswerInput, type AutoAnswer, Desk, type Outgoing } from "./replies.ts";
 
-export { type AttachOptions, attach } from "./announcer/attach.ts";
 export type { Catalog, Message, MessageKey } from "./catalogs/catalog.ts";
 export { CATALOGS, catalogFor } from "./catalogs/index.ts";
+export {
+  type AttachOptions,
+  attach,
+  createListener,
+  type Listener,
+  type ListenerOptions,
+} from "./listener.ts";
 export { speakMarkdown } from "./markdown.ts";
 export { neutralize } from "./neutralize.ts";
+export { isGrave } from "./question-words.ts";
 export type { AnswerInput, Asked, AutoAnswer, HistoryEntry, Outgoing, Run, Utterance, UtteranceKind };
 export { type Action, type AnnouncerOptions, type AnnouncerSettings, type Phrases, textOf };
 
@@ -83,6 +90,10 @@ export class Announcer {
   /** How many questions are open, that one included. */
   get questions(): number {
     return this.#desk.size;
+  }
+  /** Something critical waits to be said. */
+  get urgent(): boolean {
+    return this.#mouth.queue.urgent;
   }
   get phrases(): Phrases {
     return this.#mouth.phrases;
@@ -231,6 +242,11 @@ export class Announcer {
     this.#say("status", "critical", parts.length > 0 ? parts : [this.phrases.say("nothing_said")], now);
   }
 
+  /** Words of the program around this one, in turn with all the others; gives the utterance's number. */
+  notice(parts: readonly (readonly Run[])[], now: number): number {
+    return this.#mouth.say("notice", "critical", parts, now);
+  }
+
   pause(now: number): void {
     if (this.#paused) return;
     this.#paused = true;
@@ -362,8 +378,7 @@ export class Announcer {
     const about = session ? { session_id: session.key } : {};
     const always = quiet || urgency === "critical" || session === undefined;
     const held =
-      !always &&
-      (this.#muted.has(session.agent_id) || !this.#flood.allows(session, kind === "output", now));
+      !always && (this.#muted.has(session.agent_id) || !this.#flood.allows(session, kind === "output", now));
     this.#mouth.say(kind, urgency, parts, now, { quiet: quiet || held, ...about });
   }
 

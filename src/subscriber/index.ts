@@ -1,4 +1,6 @@
+export { type Clock, systemClock } from "../protocol/clock.ts";
 export type { ClarificationAsk, ConfirmationAsk } from "./asks.ts";
+export { FORWARDER, type ForwardSink, forward } from "./forward.ts";
 export {
   type SubscribeOptions,
   Subscriber,

@@ -18,6 +18,8 @@ export interface ListenerOptions {
 export interface Listener {
   /** Hears one more agent. `source` keeps it apart from the others; a number if you give none. */
   add(subscriber: Subscriber, source?: string): string;
+  /** Stops hearing it; its subscription stays yours. */
+  detach(source: string): void;
   /** Ends that subscription and says so. */
   remove(source: string): Promise<void>;
   /** What the person said; it reaches whoever asked. */
@@ -103,16 +105,21 @@ export function createListener(announcer: Announcer, options: ListenerOptions): 
     return source;
   };
 
+  const detach = (source: string): void => {
+    for (const stop of sources.get(source)?.off ?? []) stop();
+    sources.delete(source);
+  };
+
   const remove = async (source: string): Promise<void> => {
     const heard = sources.get(source);
     if (!heard) return;
     await heard.subscriber.close();
-    for (const stop of heard.off) stop();
-    sources.delete(source);
+    detach(source);
   };
 
   return {
     add,
+    detach,
     remove,
     answer(input) {
       announcer.answer(input, clock.now());
@@ -123,4 +130,17 @@ export function createListener(announcer: Announcer, options: ListenerOptions): 
       await Promise.all([...sources.keys()].map(remove));
     },
   };
+}
+
+export interface AttachOptions extends ListenerOptions {
+  /** Keeps apart agents heard over several connections. */
+  readonly source?: string;
+}
+
+/** For one agent alone. Call `flush` of the result after `announcer.answer`. */
+export function attach(announcer: Announcer, subscriber: Subscriber, options: AttachOptions) {
+  const { source = "", ...rest } = options;
+  const listener = createListener(announcer, rest);
+  listener.add(subscriber, source);
+  return { flush: listener.flush, detach: () => listener.detach(source) };
 }

@@ -128,6 +128,10 @@ export class Subscriber implements AsyncIterable<AgentEvent> {
   get id(): string {
     return this.accepted.subscription_id;
   }
+  /** The last event heard that is a place to go on from: what another process needs to take this subscription over. */
+  get cursor(): string | undefined {
+    return this.#memory.cursor;
+  }
 
   async connect(): Promise<this> {
     await this.#connect(undefined);

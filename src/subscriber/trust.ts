@@ -7,11 +7,27 @@ import {
   compactVerify,
   createLocalJWKSet,
   createRemoteJWKSet,
+  decodeProtectedHeader,
   type JSONWebKeySet,
 } from "jose";
 import { parse } from "../protocol/parse.ts";
 import type { ProducerManifest, SubscriptionAccepted } from "../protocol/types.ts";
 import { type ClientTransport, LineError } from "./transport.ts";
+
+export {
+  createMemoryTrustStore,
+  forget,
+  type KnownOptions,
+  type KnownProducer,
+  knownOnly,
+  type Meeting,
+  type Met,
+  meet,
+  placeOf,
+  remember,
+  revoke,
+  type TrustStore,
+} from "./trust-store.ts";
 
 export interface TrustOptions {
   /** Keys you trust for this producer, or where its keys are published. Not those of other agents. */
@@ -63,6 +79,10 @@ export function trusting(transport: ClientTransport, options: TrustOptions): Cli
     },
   };
 }
+
+/** Which key signed; worth something only where the signature was checked, e.g. behind `trusting`. */
+export const keyIdOf = ({ signed_manifest }: SubscriptionAccepted): string | undefined =>
+  signed_manifest === undefined ? undefined : decodeProtectedHeader(signed_manifest).kid;
 
 type Header = CompactJWSHeaderParameters & { iat?: unknown; exp?: unknown; b64?: unknown };
 

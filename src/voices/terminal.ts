@@ -29,7 +29,7 @@ export function createTerminalVoice({
 }: TerminalOptions): Voice {
   const bold = color && (env["NO_COLOR"] ?? "") === "" && env["TERM"] !== "dumb";
   return {
-    async say(utterance) {
+    say(utterance) {
       const line = terminalLine(utterance);
       const lines = width === undefined ? [line] : wrap(line, width);
       const text = lines.join("\n");

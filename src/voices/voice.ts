@@ -3,8 +3,9 @@ import { type Clock, systemClock } from "../protocol/clock.ts";
 import type { Announcer, Utterance } from "../subscriber/announcer.ts";
 
 export interface Voice {
-  /** Resolves once it was said to its end, or stopped. */
-  say(utterance: Utterance): Promise<void>;
+  /** Resolves once it was said to its end, or stopped; without a promise it was said at once, as a line is written. */
+  // biome-ignore lint/suspicious/noConfusingVoidType: a function that returns nothing is such a voice.
+  say(utterance: Utterance): Promise<void> | void;
   /** Stops what this voice is saying, and nobody else's speech. */
   stop(): void;
   /** Whether there is a voice, or a table, for a language. */
@@ -23,8 +24,9 @@ export function speakWith(announcer: Announcer, voice: Voice, clock: Clock = sys
   let timer: (() => void) | undefined;
   let closed = false;
   const stopped = new Set<number>();
-  const pump = (): void => {
-    if (closed) return;
+  let pumping = false;
+  let again = false;
+  const step = (): void => {
     timer?.();
     announcer.tick(clock.now());
     for (const action of announcer.advance(clock.now())) {
@@ -41,10 +43,26 @@ export function speakWith(announcer: Announcer, voice: Voice, clock: Clock = sys
         announcer.finished(id, clock.now());
         pump();
       };
-      voice.say(action.utterance).then(done, done);
+      const saying = voice.say(action.utterance);
+      if (saying) saying.then(done, done);
+      else done();
     }
     const at = announcer.wakeAt(clock.now());
     timer = at === undefined ? undefined : clock.timer(Math.max(at, clock.now() + 1), pump);
+  };
+  const pump = (): void => {
+    again = true;
+    // Called from within, e.g. by a voice that is done at once: one round more, not one inside the other.
+    if (pumping) return;
+    pumping = true;
+    try {
+      while (again && !closed) {
+        again = false;
+        step();
+      }
+    } finally {
+      pumping = false;
+    }
   };
   return {
     pump,

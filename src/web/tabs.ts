@@ -56,6 +56,10 @@ export class Tabs {
     return this.#leads;
   }
 
+  get alone(): boolean {
+    return this.#others.size === 0;
+  }
+
   /** Of the visible tabs, the one last looked at. */
   get speaks(): boolean {
     if (!this.#own.visible) return false;

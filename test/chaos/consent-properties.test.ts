@@ -1,7 +1,7 @@
 /** Whatever happens in whatever order: one outcome per question, no run without a yes, nothing but what was shown. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { SettlementRecord } from "../../src/hub/desk.ts";
+import type { AuditRecord } from "../../src/hub/options.ts";
 import type { LogEntry } from "../../src/hub/store.ts";
 import { createProducer } from "../../src/producer/producer.ts";
 import { createIds, type RandomBytes } from "../../src/protocol/ids.ts";
@@ -10,6 +10,8 @@ import { createMemoryStore } from "../../src/stores/memory.ts";
 import { createFakeClock } from "../../src/testing/clock.ts";
 import { type AnyQuestion, TestListener } from "../../src/testing/listener.ts";
 import { TRANSFER } from "../support/driver.ts";
+
+type SettlementRecord = Extract<AuditRecord, { kind: "settled" }>;
 
 const ear = fc.nat(2);
 const nth = fc.nat(3);
@@ -85,7 +87,9 @@ async function playOut(steps: readonly Step[]): Promise<void> {
     clock,
     store,
     warn: () => {},
-    audit: (record) => settled.push(record),
+    audit: (record) => {
+      if (record.kind === "settled") settled.push(record);
+    },
   });
   const hear = () =>
     new TestListener(agent, {
@@ -290,7 +294,10 @@ describe("races", () => {
       clock,
       warn: () => {},
       hub: { max_questions_per_principal: 1_000 },
-      audit: (record) => settled.set(record.session_id, [...(settled.get(record.session_id) ?? []), record]),
+      audit: (record) => {
+        if (record.kind === "settled")
+          settled.set(record.session_id, [...(settled.get(record.session_id) ?? []), record]);
+      },
     });
     const RACES = 10_000;
     const TOGETHER = 100;

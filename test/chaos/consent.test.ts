@@ -153,7 +153,11 @@ describe("F27: a reply that races the timeout", () => {
   it("has exactly one outcome, in the books and in the log", async () => {
     for (let ms = -2; ms <= 2; ms++) {
       const books: string[] = [];
-      const world = await openWorld({ audit: ({ outcome }) => books.push(outcome) });
+      const world = await openWorld({
+        audit: (record) => {
+          if (record.kind === "settled") books.push(record.outcome);
+        },
+      });
       const ear = await world.connect();
       const session = world.agent.start({ summary: "Moving money." });
       const outcome = session.tool({ ...TRANSFER, timeout_seconds: 60 }, () => 1);

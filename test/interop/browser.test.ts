@@ -327,7 +327,6 @@ describe.skipIf(skipsBrowser)(`in Chromium${BROWSER_NOTE}`, () => {
         tls: { key, cert },
         http2: true,
         origins: [url],
-        limits: { request_ms: 500, heartbeat_ms: 250 },
       });
       cleanups.push(() => served.close());
       const page = await context.newPage();

@@ -18,7 +18,15 @@ async function asking() {
   const asked = new Promise((resolve) => early.on("confirmation", resolve));
   void agent.run({ summary: "Paying." }, async (session) => {
     await session.tool(
-      { tool: "pay", summary: "Paying.", risk: "high", irreversible: true, params: { amount: 5 }, action: "Pay 5.", consequence: "Gone." },
+      {
+        tool: "pay",
+        summary: "Paying.",
+        risk: "high",
+        irreversible: true,
+        params: { amount: 5 },
+        action: "Pay 5.",
+        consequence: "Gone.",
+      },
       () => undefined,
     );
   });
@@ -33,7 +41,9 @@ describe("a listener that comes while a question is open", () => {
     closing.push(() => late.close());
     const types: string[] = [];
     late.on("event", ({ type }) => void types.push(type));
-    const ask = await new Promise<{ reject(): Promise<unknown> }>((resolve) => late.on("confirmation", resolve));
+    const ask = await new Promise<{ reject(): Promise<unknown> }>((resolve) =>
+      late.on("confirmation", resolve),
+    );
     await ask.reject();
     expect(types).toContain("aaep:agent.awaiting.confirmation");
   });

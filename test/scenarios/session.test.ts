@@ -72,7 +72,9 @@ describe("a call that would break a rule", () => {
       store: {
         identity: { epoch: "AAAAAA", key: 1 },
         append: () => Promise.reject(new Error("disk full")),
+        recent: () => [],
         read: async function* () {},
+        facts: () => [],
       },
     });
     const lost = broken.agent.start({ summary: "Hello." });

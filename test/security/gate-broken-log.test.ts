@@ -24,7 +24,9 @@ describe("a log that cannot be written to", () => {
     return {
       identity: kept.identity,
       append: (entries) => append(entries, kept),
+      recent: () => kept.recent(),
       read: (from) => kept.read(from),
+      facts: (kind) => kept.facts(kind),
     };
   };
   const has = (entries: readonly LogEntry[], type: string) =>

@@ -259,9 +259,9 @@ describe("the token of a run", () => {
     mkdirSync(shared);
     chmodSync(shared, 0o777);
     for (const directory of [link, file, join(shared, "earshot")]) {
-      await expect(serve(producer(), { port: 0, token_file: directory, unix: false, log: () => {} })).rejects.toThrow(
-        /`token_file`/,
-      );
+      await expect(
+        serve(producer(), { port: 0, token_file: directory, unix: false, log: () => {} }),
+      ).rejects.toThrow(/`token_file`/);
     }
     expect(readTokenFiles(link)).toEqual([]);
     // A link planted under the file's name is replaced, not followed.
@@ -287,9 +287,9 @@ describe("the token of a run", () => {
       writeFileSync(join(directory, "bank-1.json"), JSON.stringify(bait), { mode: 0o600 });
       expect(readTokenFiles(directory)).toHaveLength(1);
       chownSync(directory, 12_345, 12_345);
-      await expect(serve(producer(), { port: 0, token_file: directory, unix: false, log: () => {} })).rejects.toThrow(
-        /belongs to somebody else/,
-      );
+      await expect(
+        serve(producer(), { port: 0, token_file: directory, unix: false, log: () => {} }),
+      ).rejects.toThrow(/belongs to somebody else/);
       expect(readTokenFiles(directory)).toEqual([]);
     },
   );

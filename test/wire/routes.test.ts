@@ -1,5 +1,6 @@
 // What is served beside AAEP: pages for anyone who calls by the right name, routes for callers who are known.
 
+import { request } from "node:http";
 import { describe, expect, it } from "vitest";
 import type { ServeOptions } from "../../src/node/index.ts";
 import { people, world } from "../security/wire-support.ts";
@@ -32,6 +33,23 @@ async function beside(options: ServeOptions = {}) {
   return { server, logs, called, call };
 }
 
+/** With headers that fetch() keeps to itself. */
+const statusOf = (url: string, headers: Record<string, string>): Promise<number | undefined> =>
+  new Promise((resolve, reject) => {
+    request(url, { headers }, (response) => {
+      response.resume();
+      resolve(response.statusCode);
+    })
+      .on("error", reject)
+      .end();
+  });
+
+const visit = (mode: string, dest: string) => ({
+  "sec-fetch-site": "cross-site",
+  "sec-fetch-mode": mode,
+  "sec-fetch-dest": dest,
+});
+
 describe("pages", () => {
   it("are for anyone, and no other page may frame them", async () => {
     const { call } = await beside();
@@ -48,31 +66,15 @@ describe("pages", () => {
   it("stand behind the checks of Host and Origin like everything else: A20", async () => {
     const { call, called, server } = await beside();
     expect((await call("/", { headers: { origin: "https://evil.example" } })).status).toBe(403);
-    const { request } = await import("node:http");
-    const status = await new Promise((resolve) =>
-      request(server.http, { headers: { host: "evil.example" } }, ({ statusCode }) => resolve(statusCode)).end(),
-    );
-    expect(status).toBe(421);
+    expect(await statusOf(server.http, { host: "evil.example" })).toBe(421);
     expect(called).toEqual([]);
   });
 
   it("may be linked to, and not be embedded", async () => {
-    const { call, called } = await beside();
-    const from = (mode: string, dest: string) => ({
-      headers: { "sec-fetch-site": "cross-site", "sec-fetch-mode": mode, "sec-fetch-dest": dest },
-    });
-    // fetch() does not let these headers be set, so they go by Node's own client.
-    const { request } = await import("node:http");
     const { server } = await beside();
-    const status = (init: { headers: Record<string, string> }) =>
-      new Promise((resolve) =>
-        request(server.http, init, ({ statusCode }) => resolve(statusCode)).end(),
-      );
-    expect(await status(from("navigate", "document"))).toBe(200);
-    expect(await status(from("navigate", "iframe"))).toBe(403);
-    expect(await status(from("no-cors", "image"))).toBe(403);
-    void call;
-    void called;
+    expect(await statusOf(server.http, visit("navigate", "document"))).toBe(200);
+    expect(await statusOf(server.http, visit("navigate", "iframe"))).toBe(403);
+    expect(await statusOf(server.http, visit("no-cors", "image"))).toBe(403);
   });
 
   it("that throw are answered with 500 and logged; nobody is told why", async () => {
@@ -80,12 +82,20 @@ describe("pages", () => {
     const failed = await call("/throws");
     expect(failed.status).toBe(500);
     expect(await failed.text()).not.toContain("broken");
-    expect(logs.find(({ event }) => event === "route_failed")).toMatchObject({ error: { message: "broken" } });
+    expect(logs.find(({ event }) => event === "route_failed")).toMatchObject({
+      error: { message: "broken" },
+    });
   });
 
   it("never stand in for what AAEP has a path for", async () => {
     const { call, called } = await beside();
-    for (const path of ["/aaep/v1/events", "/.well-known/aaep-manifest.json", "/metrics", "/healthz", "/readyz"])
+    for (const path of [
+      "/aaep/v1/events",
+      "/.well-known/aaep-manifest.json",
+      "/metrics",
+      "/healthz",
+      "/readyz",
+    ])
       await call(path);
     expect(called).toEqual([]);
   });
@@ -117,21 +127,17 @@ describe("routes", () => {
 
   it("are not called by other people's pages, whatever the browser sends along: A20", async () => {
     const { server, called } = await beside({ insecureLoopback: true });
-    const { request } = await import("node:http");
-    const status = await new Promise((resolve) =>
-      request(
-        `${server.http}/demo/sessions`,
-        { headers: { "sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document" } },
-        ({ statusCode }) => resolve(statusCode),
-      ).end(),
-    );
-    expect(status).toBe(403);
+    expect(await statusOf(`${server.http}/demo/sessions`, visit("navigate", "document"))).toBe(403);
     expect(called.filter((one) => one.startsWith("route"))).toEqual([]);
   });
 
   it("are handed bodies up to the limit: A11", async () => {
     const { call, called, server } = await beside({ limits: { body_bytes: 100 } });
-    const large = await call("/demo/sessions", { method: "POST", body: "x".repeat(101), bearer: server.token! });
+    const large = await call("/demo/sessions", {
+      method: "POST",
+      body: "x".repeat(101),
+      bearer: server.token!,
+    });
     expect(large.status).toBe(413);
     expect(called).toEqual([]);
   });

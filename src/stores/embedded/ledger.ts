@@ -40,9 +40,13 @@ const ENDS = new Set([
 const STRETCH = 256 * 1024;
 /** A fact's order is its record's number and its place in it, so that it stays the same whatever is removed before it. */
 const MOST_FACTS = 2 ** 20;
+/** As many as delivery holds on to: they are the same objects, so that they cost no further memory. */
+const MOST_RECENT = 100_000;
 
 export class Ledger {
   readonly segments: Segment[] = [];
+  /** The newest entries. */
+  readonly recent: LogEntry[] = [];
   /** Sessions without an end, by the place they begin at. */
   readonly open = new Map<string, number>();
   /** The newest entry. */
@@ -85,7 +89,9 @@ export class Ledger {
     if (batch.base !== undefined) this.base = batch.base;
   }
 
-  #takeEntry(segment: Segment, { seq, event: { session_id, type } }: LogEntry): void {
+  #takeEntry(segment: Segment, entry: LogEntry): void {
+    const { seq, event } = entry;
+    const { session_id, type } = event;
     if (this.last !== 0 && seq !== this.last + 1) {
       throw new EarshotError(
         "log_damaged",
@@ -94,6 +100,9 @@ export class Ledger {
     }
     this.last = seq;
     segment.lastSeq = seq;
+    this.recent.push(entry);
+    // A quarter at a time: moving the array on every append would cost more than it saves.
+    if (this.recent.length > MOST_RECENT * 1.25) this.recent.splice(0, this.recent.length - MOST_RECENT);
     segment.sessions.add(session_id);
     if (ENDS.has(type)) this.open.delete(session_id);
     else if (!this.open.has(session_id)) this.open.set(session_id, seq);

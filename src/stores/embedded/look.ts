@@ -34,7 +34,8 @@ export async function readLog({ directory, files = nodeFiles }: LogReadingOption
       return await look(directory, files);
     } catch (error) {
       const vanished = (error as NodeJS.ErrnoException).code === "ENOENT";
-      if (!vanished || attempt === ATTEMPTS || (await nothingThere(directory, files))) throw explain(error, directory);
+      if (!vanished || attempt === ATTEMPTS || (await nothingThere(directory, files)))
+        throw explain(error, directory);
     }
   }
 }

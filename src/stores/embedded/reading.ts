@@ -38,6 +38,8 @@ export async function* readEntries(options: ReadOptions): AsyncIterable<LogEntry
 }
 
 function* stretches({ points, size }: Segment, from: number): Iterable<[start: number, end: number]> {
-  let i = points.findLastIndex(({ seq }) => seq <= from);
-  for (i = Math.max(0, i); i < points.length; i++) yield [points[i]!.at, points[i + 1]?.at ?? size];
+  for (const [i, { at }] of points.entries()) {
+    const next = points[i + 1];
+    if (!next || next.seq > from) yield [at, next?.at ?? size];
+  }
 }

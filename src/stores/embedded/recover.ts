@@ -46,8 +46,7 @@ export async function recover(directory: string, files: FilePort): Promise<Recov
     }
     const scanned = scanInto(ledger, bytes, name, last ? whole : Number.POSITIVE_INFINITY);
     const cut = bytes.byteLength - scanned.sound;
-    if (scanned.torn !== undefined)
-      torn = { bytes: cut, what: scanned.torn, header: scanned.sound === 0 };
+    if (scanned.torn !== undefined) torn = { bytes: cut, what: scanned.torn, header: scanned.sound === 0 };
   }
   const [oldest] = ledger.segments;
   const expected = ledger.base ?? (oldest?.header.version === 1 ? oldest.first : 1);

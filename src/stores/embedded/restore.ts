@@ -53,7 +53,8 @@ async function copyAll(from: string, to: string, files: FilePort): Promise<Backu
   await files.ensureDirectory(to);
   let bytes = 0;
   // The newest first: it alone still grows, and what is begun after it is not part of the copy.
-  for (const name of names.reverse()) bytes += await write(files, to, name, await files.read(join(from, name)));
+  for (const name of names.reverse())
+    bytes += await write(files, to, name, await files.read(join(from, name)));
   await files.syncDirectory(to);
   return { files: names.length, bytes };
 }
@@ -96,7 +97,10 @@ export async function restoreLog({
 async function listed(directory: string, files: FilePort): Promise<string[]> {
   const names = await segmentNames(directory, files).catch(() => []);
   if (names.length > 0) return names;
-  throw new EarshotError("log_missing", `There is no log in ${directory}. Name the directory it was kept in.`);
+  throw new EarshotError(
+    "log_missing",
+    `There is no log in ${directory}. Name the directory it was kept in.`,
+  );
 }
 
 async function refuseLog(directory: string, files: FilePort): Promise<void> {

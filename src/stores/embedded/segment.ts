@@ -14,7 +14,7 @@ const MAGIC = Buffer.from("EARSHOT", "latin1");
 const OLD_HEADER = 8;
 export const HEADER = 28;
 const PREFIX = 8;
-export const LARGEST_RECORD = 64 * 1024 * 1024;
+const LARGEST_RECORD = 64 * 1024 * 1024;
 
 /** A fact as it is written; the order is there when a compaction wrote it again: it keeps its place among the others. */
 export type WrittenFact = readonly [kind: string, key: string, value: unknown, order?: number];
@@ -61,16 +61,28 @@ export function encodeHeader(first: number, created: number): Buffer {
   return header;
 }
 
-export function encodeBatch(entries: readonly LogEntry[], facts: readonly Fact[] = []): Buffer {
-  return encodeRecord({
+/** A batch, and the bytes it is written as. */
+export interface LogRecord {
+  readonly batch: Batch;
+  readonly bytes: Buffer;
+}
+
+/** Undefined if there is nothing in it. */
+export function encodeBatch(entries: readonly LogEntry[], kept: readonly Fact[]): LogRecord | undefined {
+  if (entries.length === 0 && kept.length === 0) return undefined;
+  const facts = kept.map(({ kind, key, value }): WrittenFact => [kind, key, value]);
+  const bytes = encodeRecord({
     ...(entries.length > 0 ? { e: entries } : {}),
-    ...(facts.length > 0 ? { f: facts.map(({ kind, key, value }) => [kind, key, value]) } : {}),
+    ...(facts.length > 0 ? { f: facts } : {}),
   });
+  return { batch: { entries, facts }, bytes };
 }
 
 /** What a compaction writes ahead of what it removes. */
-export const encodeAhead = (base: number, facts: readonly WrittenFact[]): Buffer =>
-  encodeRecord({ b: base, ...(facts.length > 0 ? { f: facts } : {}) });
+export const encodeAhead = (base: number, facts: readonly WrittenFact[]): LogRecord => ({
+  batch: { entries: [], facts, base },
+  bytes: encodeRecord({ b: base, ...(facts.length > 0 ? { f: facts } : {}) }),
+});
 
 function encodeRecord(payload: unknown): Buffer {
   const text = JSON.stringify(payload);

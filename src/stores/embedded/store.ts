@@ -3,7 +3,7 @@
  * resolves after fdatasync, and everything that arrived meanwhile shares the next one. One process writes at a time.
  */
 import { join } from "node:path";
-import type { LogEntry, LogStore } from "../../hub/store.ts";
+import type { LogStore } from "../../hub/store.ts";
 import { type Clock, systemClock } from "../../protocol/clock.ts";
 import { EarshotError } from "../../protocol/errors.ts";
 import { type RandomBytes, systemRandom } from "../../protocol/ids.ts";
@@ -13,7 +13,7 @@ import { lockDirectory, type ProcessMark, processMark } from "./lock.ts";
 import { readEntries } from "./reading.ts";
 import { CLOSED, recover } from "./recover.ts";
 import { type Compaction, type Retention, removable } from "./retention.ts";
-import { encodeAhead, encodeBatch } from "./segment.ts";
+import { encodeAhead, encodeBatch, type LogRecord } from "./segment.ts";
 import { repairTail, SegmentWriter } from "./writer.ts";
 
 export type { LogReading, LogReadingOptions } from "./look.ts";
@@ -46,10 +46,8 @@ export interface EmbeddedStore extends LogStore {
 }
 
 interface Waiting {
-  /** Written to disk as a record; a compaction is none. */
-  readonly bytes?: Buffer;
-  readonly entries: readonly LogEntry[];
-  readonly facts: Parameters<LogStore["append"]>[1];
+  /** Absent where there is nothing to write: then it waits for its turn only. */
+  readonly record?: LogRecord | undefined;
   readonly compact?: (done: Compaction) => void;
   resolve(): void;
   reject(error: unknown): void;
@@ -121,14 +119,7 @@ export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<
         if (failure !== undefined) throw failure;
         const [first] = group;
         if (first?.compact) first.compact(await compactNow());
-        else {
-          await writer.write(
-            group.map(({ bytes, entries, facts = [] }) => ({
-              bytes: bytes!,
-              batch: { entries, facts: facts.map(({ kind, key, value }) => [kind, key, value] as const) },
-            })),
-          );
-        }
+        else await writer.write(group.flatMap(({ record }) => record ?? []));
         for (const one of group) one.resolve();
       } catch (error) {
         failure ??= new EarshotError(
@@ -149,9 +140,7 @@ export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<
     if (segments.length === 0) return { removed: 0, held_by };
     const kept = ledger.segments[segments.length]!.first;
     const facts = ledger.factsBefore(kept);
-    await writer.write([
-      { bytes: encodeAhead(kept, facts), batch: { entries: [], facts, base: kept } },
-    ]);
+    await writer.write([encodeAhead(kept, facts)]);
     for (const { name } of segments) {
       await files.remove(join(directory, name));
       ledger.segments.shift();
@@ -165,7 +154,7 @@ export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<
     const done = (compaction: Compaction) => {
       result = compaction;
     };
-    await put({ entries: [], facts: [], compact: done });
+    await put({ compact: done });
     return result;
   };
   // A failure to remove is a failure of the log, and everyone who appends hears of it.
@@ -185,13 +174,16 @@ export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<
   async function closeNow(): Promise<void> {
     cancelTimer?.();
     await writing;
-    await writer.close();
-    const last = ledger.segments.at(-1);
-    if (last && failure === undefined) {
-      const closed = Buffer.from(JSON.stringify({ segment: last.name, size: last.size }));
-      await replaceFile(files, directory, join(directory, CLOSED), closed);
+    try {
+      await writer.close();
+      const last = ledger.segments.at(-1);
+      if (last && failure === undefined) {
+        const closed = Buffer.from(JSON.stringify({ segment: last.name, size: last.size }));
+        await replaceFile(files, directory, join(directory, CLOSED), closed);
+      }
+    } finally {
+      await unlock();
     }
-    await unlock();
   }
 
   const isClosed = () => new EarshotError("log_closed", "The log has been closed.");
@@ -200,17 +192,17 @@ export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<
     torn_bytes: torn?.bytes ?? 0,
     append(entries, facts = []) {
       if (closing) return Promise.reject(isClosed());
-      if (entries.length === 0 && facts.length === 0) return Promise.resolve();
       for (const { seq } of entries) {
         if (expected !== undefined && seq !== expected) return Promise.reject(outOfOrder(seq, expected));
         expected = seq + 1;
       }
       try {
-        return put({ bytes: encodeBatch(entries, facts), entries, facts });
+        return put({ record: encodeBatch(entries, facts) });
       } catch (error) {
         return Promise.reject(error as Error);
       }
     },
+    recent: () => [...ledger.recent],
     read: (from) => readEntries({ directory, files, ledger, from, ready: () => writing }),
     facts: (kind) => ledger.facts(kind),
     compact: () => (closing ? Promise.reject(isClosed()) : compact()),

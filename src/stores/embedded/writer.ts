@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { type FilePort, type OpenFile, replaceFile } from "./file-port.ts";
 import type { Ledger } from "./ledger.ts";
 import type { Recovered } from "./recover.ts";
-import { type Batch, encodeHeader, HEADER, segmentName } from "./segment.ts";
+import { encodeHeader, HEADER, type LogRecord, segmentName } from "./segment.ts";
 
 interface WriterOptions {
   readonly directory: string;
@@ -63,9 +63,10 @@ export class SegmentWriter {
   }
 
   /** All of it in one write and one sync; afterwards the ledger knows it. */
-  async write(records: readonly { readonly bytes: Buffer; readonly batch: Batch }[]): Promise<void> {
+  async write(records: readonly LogRecord[]): Promise<void> {
     const [first] = records;
-    const bytes = records.length === 1 ? first!.bytes : Buffer.concat(records.map((one) => one.bytes));
+    if (!first) return;
+    const bytes = records.length === 1 ? first.bytes : Buffer.concat(records.map((one) => one.bytes));
     const file = await this.#fileFor(bytes.byteLength);
     await file.append(bytes);
     if (this.#options.sync) await file.sync();

@@ -13,6 +13,8 @@ export type Action =
 
 /** Non-critical utterances waiting; beyond this the oldest are folded into one that says how many there were. */
 const MOST_WAITING = 200;
+/** An answer may be a book: its sentences are what was asked for. */
+const MOST_TEXT = 2_000;
 
 interface QueueOptions {
   readonly pace_wpm: number | undefined;
@@ -41,6 +43,9 @@ export class Queue {
   get waiting(): readonly Utterance[] {
     return [...this.#critical, ...this.#normal, ...this.#background];
   }
+  get urgent(): boolean {
+    return this.#critical.length > 0;
+  }
   get idle(): boolean {
     return this.#speaking === undefined && this.waiting.length === 0;
   }
@@ -62,16 +67,21 @@ export class Queue {
     else if (utterance.urgency === "background") this.#background.push(utterance);
     else this.#normal.push(utterance);
     // Held ones wait for the digest that ends the hold, which needs them all.
-    if (this.#held) return this.#bound(MOST_WAITING * 10);
-    this.#bound(MOST_WAITING);
+    this.#bound(this.#held ? MOST_WAITING * 10 : MOST_WAITING);
   }
 
   /** Progress first, then the oldest: what is left is what a person would want to hear next. */
   #bound(most: number): void {
-    while (this.#normal.length + this.#background.length > most) {
-      const dropped = this.#background.shift() ?? this.#normal.shift()!;
-      this.#skipped.push(dropped);
-    }
+    if (this.#normal.length + this.#background.length <= most) return;
+    let text = this.#normal.filter(({ kind }) => kind === "output").length;
+    let news = this.#normal.length - text + this.#background.length;
+    for (; news > most; news--)
+      this.#skipped.push(this.#background.shift() ?? this.#take(({ kind }) => kind !== "output"));
+    for (; text > MOST_TEXT; text--) this.#skipped.push(this.#take(({ kind }) => kind === "output"));
+  }
+
+  #take(fits: (utterance: Utterance) => boolean): Utterance {
+    return this.#normal.splice(this.#normal.findIndex(fits), 1)[0]!;
   }
 
   /** Takes out what waits and fits, e.g. what a digest says in its stead. */

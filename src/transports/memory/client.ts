@@ -1,6 +1,6 @@
 /** A listener in the agent's own process: the same messages as text, through the same door, without a wire. */
 import { closeReason } from "../../protocol/close-reasons.ts";
-import type { Door, Incoming, Line, Peer } from "../../protocol/door.ts";
+import type { Door, Incoming, Peer } from "../../protocol/door.ts";
 import type { Principal } from "../../protocol/principal.ts";
 import type {
   OtherMessage,
@@ -9,14 +9,38 @@ import type {
   SubscriptionRequest,
 } from "../../protocol/types.ts";
 import { type LineEvents, type ResumePoint, withResume } from "../line.ts";
+import { createNumbering, inOrder, type Places } from "../order.ts";
 
 type Answer = SubscriptionAccepted | SubscriptionRejected;
 
+interface MemoryOptions {
+  /**
+   * How each message crosses, where a microtask will not do: a queue of your own, say. Messages may overtake each other
+   * on it, so events are numbered and put in order again (TRN-04).
+   */
+  readonly carry?: (job: () => void) => void;
+  /** Calls back once after so many milliseconds, unless cancelled. */
+  readonly after?: (ms: number, callback: () => void) => () => void;
+}
+
+function later(ms: number, callback: () => void): () => void {
+  const timer = setTimeout(callback, ms);
+  return () => clearTimeout(timer);
+}
+
 /** Fills the subscriber's transport port. Text crosses in a microtask, so that neither side runs inside the other. */
-export function createMemoryClient(door: Door, principal: Principal) {
+export function createMemoryClient(
+  door: Door,
+  principal: Principal,
+  { carry, after = later }: MemoryOptions = {},
+) {
+  /** Numbers outlive a line, as the subscription does. */
+  let numbers:
+    | { readonly of: string; number: ReturnType<typeof createNumbering>; places: Places }
+    | undefined;
   return {
     name: "memory",
-    async open(request: SubscriptionRequest, resume: ResumePoint | undefined, events: LineEvents) {
+    async open(request: SubscriptionRequest, resume: ResumePoint | undefined, heard: LineEvents) {
       const { answer, line } = door.request(
         withResume(request, resume) as SubscriptionRequest,
         principal,
@@ -24,30 +48,40 @@ export function createMemoryClient(door: Door, principal: Principal) {
       );
       if (!line) return { answer: answer as Answer, send: async () => ({ taken: false }), close() {} };
       let open = true;
-      const later = (job: () => void) => queueMicrotask(() => open && job());
-      const peer: Peer = {
-        send: ({ json }) => void later(() => events.message(json, true)),
-        tell: (message) => later(() => events.message(JSON.stringify(message), false)),
+      const cross = (job: () => void) => (carry ?? queueMicrotask)(() => open && job());
+      if (numbers?.of !== line.id) numbers = { of: line.id, number: createNumbering(), places: new Map() };
+      const ends: LineEvents = {
+        message: heard.message,
+        closed(reason) {
+          open = false;
+          line.disconnect(peer);
+          heard.closed(reason);
+        },
+      };
+      const events = carry ? inOrder(ends, numbers.places, after) : ends;
+      const bare: Peer = {
+        send: ({ json }) => void cross(() => events.message(json, true)),
+        tell: (message) => cross(() => events.message(JSON.stringify(message), false)),
         close: (code) =>
-          later(() => {
-            open = false;
+          cross(() => {
             const { reconnect, sentence } = closeReason(code);
             events.closed({ code, reconnect, message: sentence });
           }),
       };
+      const peer = carry ? numbers.number(bare) : bare;
       // The listener holds its end before the first event comes.
-      queueMicrotask(() => (line as Line).connect(peer));
+      queueMicrotask(() => line.connect(peer));
       return {
         answer: answer as Answer,
         async send(message: OtherMessage) {
-          const handled = door.handle(message as Incoming, principal, line as Line);
+          const handled = door.handle(message as Incoming, principal, line);
           return "answer" in handled
             ? { taken: handled.answer.type === "subscription.accepted", answer: handled.answer as Answer }
             : { taken: handled.taken };
         },
         close: () => {
           open = false;
-          (line as Line).disconnect(peer);
+          line.disconnect(peer);
         },
       };
     },

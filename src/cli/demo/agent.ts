@@ -1,0 +1,173 @@
+/**
+ * The demo agent: a household assistant that is a script and says so. It needs no network and no model, and for the same
+ * requests it does the same things. Whatever it would change goes through the gate, as in a real agent.
+ */
+import { systemClock } from "../../connect/index.ts";
+import {
+  type Clock,
+  createProducer,
+  EarshotError,
+  type Producer,
+  type ProducerOptions,
+  type Session,
+  type SessionSpec,
+  type Summary,
+} from "../../index.ts";
+import { languageOf, matchScenario } from "./match.ts";
+import { PHRASES } from "./phrases/index.ts";
+import { piecesOf } from "./pieces.ts";
+import type { Act, Scenario } from "./scenario.ts";
+import { scenarioNamed } from "./scenarios.ts";
+import { LANGUAGES, type Language } from "./words.ts";
+
+export const DEMO_ID = "earshot.demo";
+
+export interface DemoOptions extends Pick<ProducerOptions, "store" | "random" | "warn" | "audit"> {
+  readonly clock?: Clock;
+  /** 1 is a lively human pace, 2 twice as fast. */
+  readonly speed?: number;
+  /** Told of a scenario that failed in a way it was not meant to. */
+  readonly failed?: (name: string, error: unknown) => void;
+}
+
+export interface Demo {
+  readonly producer: Producer;
+  /** Does what a request asks for, as far as a script can, and gives the session's id at once. */
+  start(text: string): string;
+  /** Plays a scenario by its name. */
+  play(name: string): string;
+  /** Sessions that are under way. */
+  readonly running: number;
+  /** Ends whatever is under way. */
+  stop(): Promise<void>;
+}
+
+/** A piece of text this often: some sixteen words a second. */
+const PIECE_MS = 180;
+/** More at once than anybody could follow is refused. */
+const MOST_SESSIONS = 64;
+const LONGEST_REQUEST = 4_000;
+
+export function createDemo(options: DemoOptions = {}): Demo {
+  const { clock = systemClock, speed = 1, failed, ...rest } = options;
+  const producer = createProducer({
+    agent_id: DEMO_ID,
+    agent_name: "Demo assistant",
+    model: "a script",
+    language: "en",
+    languages: LANGUAGES.filter((language) => language !== "en"),
+    phrases: PHRASES,
+    clock,
+    ...rest,
+  });
+  const under_way = new Map<Session, Promise<void>>();
+
+  /** Plays to the end; a session that was stopped on the way is no failure. */
+  function perform(
+    name: string,
+    spec: SessionSpec,
+    about: { language: Language; request: string },
+    play: (act: Act) => Promise<void>,
+  ): { session: Session; done: Promise<void> } {
+    let session!: Session;
+    const done = producer
+      .run({ language: about.language, ...spec }, (opened) => {
+        session = opened;
+        return play(createAct(opened, about));
+      })
+      .catch((error: unknown) => {
+        if (!isStopped(error) && !isEnded(error, session)) failed?.(name, error);
+      })
+      .finally(() => under_way.delete(session));
+    under_way.set(session, done);
+    return { session, done };
+  }
+
+  function createAct(session: Session, { language, request }: { language: Language; request: string }): Act {
+    const { signal } = session;
+    const act: Act = {
+      session,
+      language,
+      request,
+      wait: (ms) =>
+        new Promise((resolve, reject) => {
+          if (signal.aborted) return reject(new Stopped());
+          const stop = () => {
+            cancel();
+            reject(new Stopped());
+          };
+          const cancel = clock.timer(clock.now() + ms / speed, () => {
+            signal.removeEventListener("abort", stop);
+            resolve();
+          });
+          signal.addEventListener("abort", stop, { once: true });
+        }),
+      async say(text, how = {}) {
+        const words = typeof text === "string" ? text : text[language];
+        for (const piece of piecesOf(words, how.language ?? language)) {
+          await session.say(piece, how);
+          await act.wait(PIECE_MS);
+        }
+      },
+      async ask(spec) {
+        const outcome = await session.clarify(spec);
+        return outcome.answered ? outcome.response : outcome.assumed;
+      },
+      beside: (summary: Summary, play) =>
+        perform("beside", { summary, requested_by: "demo" }, { language, request }, play).done,
+    };
+    return act;
+  }
+
+  function begin(scenario: Scenario, request: string, spoken: Language): string {
+    if (under_way.size >= MOST_SESSIONS) {
+      throw new EarshotError(
+        "too_many_sessions",
+        `${MOST_SESSIONS} demo sessions are under way already. Stop one, or wait until one has ended.`,
+      );
+    }
+    const language = scenario.language ?? spoken;
+    const { session } = perform(
+      scenario.name,
+      {
+        summary: scenario.opening,
+        requested_by: "demo",
+        ...(request === "" ? {} : { request_text: request }),
+        ...(scenario.tools ? { tools_available: scenario.tools } : {}),
+      },
+      { language, request },
+      scenario.play,
+    );
+    return session.session_id;
+  }
+
+  return {
+    producer,
+    get running() {
+      return under_way.size;
+    },
+    start(text) {
+      const request = text.trim();
+      if (request === "")
+        throw new EarshotError("no_request", 'Say what the demo should do, such as "Hello".');
+      if (request.length > LONGEST_REQUEST)
+        throw new EarshotError("long_request", `A request may have ${LONGEST_REQUEST} characters here.`);
+      return begin(matchScenario(request), request, languageOf(request));
+    },
+    play(name) {
+      return begin(scenarioNamed(name), "", "en");
+    },
+    async stop() {
+      const all = [...under_way];
+      await Promise.all(all.map(([session]) => session.cancel({ by: "system", reason: "shutdown" })));
+      await Promise.all(all.map(([, done]) => done));
+    },
+  };
+}
+
+/** Not an error: the session ended while its scenario waited for something. */
+class Stopped extends Error {}
+
+const isStopped = (error: unknown): boolean => error instanceof Stopped;
+/** What a scenario still tried after somebody stopped it was refused, and rightly. */
+const isEnded = (error: unknown, session: Session): boolean => session.ended && error instanceof EarshotError;

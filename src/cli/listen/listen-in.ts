@@ -1,0 +1,392 @@
+/**
+ * A person at a terminal hears agents and answers them: what `earshot listen` does, and `earshot demo` for its own
+ * agent. Everything here follows from one rule: nothing a person did not mean, after hearing what it is about, is an
+ * answer.
+ */
+import { type Clock, type Subscriber, systemClock } from "../../connect/index.ts";
+import {
+  Announcer,
+  type AnnouncerSettings,
+  createListener,
+  isGrave,
+  type Listener,
+  neutralize,
+  type Utterance,
+} from "../../subscriber/announcer.ts";
+import { type Speaker, speakWith, type Voice } from "../../voices/index.ts";
+import { EXIT, type Interruption, type Io } from "../command.ts";
+import { type Input, type Line, readInput } from "./input.ts";
+import { leavingWords } from "./leaving.ts";
+import { createOutput, jsonLine, type Output, type OutputOptions } from "./output.ts";
+import { Screen } from "./screen.ts";
+import { type StepVoice, stepping } from "./step.ts";
+import { BRAILLE_HELP, HELP, KEY_HELP, SAY, STEP_HELP } from "./texts.ts";
+import { KEYS, readWish, type Wish } from "./words.ts";
+
+export interface ListenOptions extends OutputOptions {
+  /** Verbosity, load, languages and so on, as for the announcer. */
+  readonly settings?: Partial<AnnouncerSettings>;
+  /** Single keys for everything but yes. */
+  readonly keys?: boolean;
+  /** Nothing new until it is asked for. */
+  readonly step?: boolean;
+  /** The first line, in place of who is heard and how to get help. */
+  readonly greeting?: string;
+  /** Gets every line that is neither an answer nor a word of the listener's, an empty one too; false if it means nothing. */
+  readonly onLine?: (text: string) => boolean;
+  readonly clock?: Clock;
+}
+
+/** Nobody hears a question and begins to answer it in less. */
+const REACTION_MS = 250;
+/** So long a lost agent is waited for before a person is told that it may be gone. */
+const GONE_AFTER_MS = 15_000;
+/** So long the last words may take. */
+const LAST_WORDS_MS = 3_000;
+
+/** Until the person leaves or the agents are gone; gives the exit code. */
+export async function listenIn(
+  io: Io,
+  subscribers: Subscriber | readonly Subscriber[],
+  options: ListenOptions = {},
+): Promise<number> {
+  const all = [subscribers].flat() as Subscriber[];
+  const room: { sitting?: Sitting } = {};
+  const screen = new Screen(
+    io,
+    () => room.sitting?.typed ?? "",
+    io.stdout.isTTY && !options.json ? "stdout" : "stderr",
+  );
+  const language = options.settings?.languages?.[0] ?? "en";
+  const output = await createOutput(options, language, (text) => screen.write(text));
+  room.sitting = new Sitting(io, all, options, screen, output);
+  return room.sitting.run();
+}
+
+/** The question a person is being asked: which, and since when they have heard it to its end. */
+interface Asking {
+  readonly token: string;
+  heardAt: number | undefined;
+}
+
+class Sitting {
+  readonly #io: Io;
+  readonly #subscribers: readonly Subscriber[];
+  readonly #options: ListenOptions;
+  readonly #screen: Screen;
+  readonly #output: Output;
+  readonly #clock: Clock;
+  readonly #announcer: Announcer;
+  readonly #step: StepVoice | undefined;
+  readonly #speaker: Speaker;
+  readonly #listener: Listener;
+  readonly #input: Input;
+  readonly #timers = new Map<Subscriber, () => void>();
+  readonly #left: Set<Subscriber>;
+  #finish: (code: number) => void = () => undefined;
+  #asking: Asking | undefined;
+  /** Something typed was thrown away, and the person has to be told once the question is finished. */
+  #thrownAway = false;
+  /** The token of the question that an answer is on its way to. */
+  #sent: string | undefined;
+  /** Numbers of the utterances the person asked for. */
+  readonly #wanted = new Set<number>();
+  #leaving = false;
+  #afterKey = "";
+
+  constructor(
+    io: Io,
+    subscribers: readonly Subscriber[],
+    options: ListenOptions,
+    screen: Screen,
+    output: Output,
+  ) {
+    this.#io = io;
+    this.#subscribers = subscribers;
+    this.#left = new Set(subscribers);
+    this.#options = options;
+    this.#screen = screen;
+    this.#output = output;
+    this.#clock = options.clock ?? systemClock;
+    this.#announcer = new Announcer({
+      ...options.settings,
+      can: (language) => output.can(language),
+      medium: options.braille === undefined ? "voice" : "braille",
+    });
+    this.#step = options.step && !output.forward ? this.#stepping(output) : undefined;
+    this.#speaker = speakWith(this.#announcer, this.#watching(this.#step ?? output), this.#clock);
+    this.#listener = createListener(this.#announcer, { clock: this.#clock, changed: this.#speaker.pump });
+    this.#input = readInput(io, () => this.#clock.now(), {
+      line: (line) => this.#line(line),
+      key: (key) => this.#key(key),
+      keys: () => this.#keys(),
+      pasted: () => this.#notice(SAY.pieceWaits),
+      dropped: (count) => this.#notice(SAY.dropped(count)),
+      interrupt: () => void this.#leave("SIGINT"),
+      end: () => void this.#leave("end"),
+      echo: (text) => this.#screen.echo(text),
+    });
+  }
+
+  get typed(): string {
+    return this.#input.typed;
+  }
+
+  async run(): Promise<number> {
+    const { signal } = this.#io;
+    const ended = new Promise<number>((resolve) => {
+      this.#finish = resolve;
+    });
+    const interrupted = () => void this.#leave(signal.reason as Interruption);
+    if (signal.aborted) interrupted();
+    else signal.addEventListener("abort", interrupted, { once: true });
+    for (const one of this.#subscribers) this.#join(one);
+    this.#greet();
+    try {
+      return await ended;
+    } finally {
+      signal.removeEventListener("abort", interrupted);
+      for (const stop of this.#timers.values()) stop();
+      this.#input.close();
+      if (!this.#leaving) await this.#speaker.close();
+    }
+  }
+
+  #join(subscriber: Subscriber): void {
+    if (this.#options.json) {
+      subscriber.on("event", (event) => this.#screen.write(jsonLine({ event })));
+      subscriber.on("gap", (gap) => this.#screen.write(jsonLine({ gap })));
+      subscriber.on("line", (line) => this.#screen.write(jsonLine({ line })));
+    }
+    subscriber.on("line", ({ state }) => {
+      this.#timers.get(subscriber)?.();
+      this.#timers.delete(subscriber);
+      if (state === "connected") return;
+      const at = this.#clock.now() + GONE_AFTER_MS;
+      this.#timers.set(
+        subscriber,
+        this.#clock.timer(at, () => this.#notice(SAY.gone(nameOf(subscriber)))),
+      );
+    });
+    this.#listener.add(subscriber);
+    // Line by line as it comes: a question must not overtake the words that lead up to it where nothing takes time.
+    subscriber.on("event", this.#speaker.pump);
+    subscriber.on("closed", ({ code, message }) => {
+      if (this.#leaving) return;
+      if (this.#options.json) this.#screen.write(jsonLine({ closed: { code, message } }));
+      else this.#notice(clean(message));
+      this.#left.delete(subscriber);
+      if (this.#left.size === 0) void this.#lastWords().then(() => this.#finish(EXIT.failed));
+    });
+  }
+
+  #greet(): void {
+    const names = this.#subscribers.map(nameOf).join(", ");
+    const { greeting, keys } = this.#options;
+    this.#notice(greeting ?? (keys ? SAY.greetingKeys(names) : SAY.greeting(names)));
+  }
+
+  /** Knows when a question is being put, and when it was heard to its end. */
+  #watching(voice: Voice): Voice {
+    return {
+      say: (utterance) => {
+        if (!utterance.asked) return voice.say(utterance);
+        const asking: Asking = { token: utterance.reply_token!, heardAt: undefined };
+        this.#asking = asking;
+        this.#throwAway();
+        const heard = () => {
+          this.#throwAway();
+          asking.heardAt = this.#clock.now();
+          if (this.#thrownAway) this.#notice(SAY.typedAhead);
+          this.#thrownAway = false;
+        };
+        const saying = voice.say(utterance);
+        return saying ? saying.then(heard) : heard();
+      },
+      stop: () => voice.stop(),
+      can: (language) => voice.can(language),
+      close: () => voice.close(),
+    };
+  }
+
+  #throwAway(): void {
+    const typed = this.#input.typed !== "";
+    if (this.#input.discard()) this.#thrownAway = true;
+    if (typed) this.#screen.echo("\n");
+  }
+
+  #stepping(voice: Voice): StepVoice {
+    return stepping({
+      voice,
+      mayPass: ({ id, kind }) => this.#wanted.delete(id) || kind === "answer" || kind === "status",
+      waiting: () => this.#announcer.history.filter(({ fate }) => fate === "waiting").length,
+      tell: (what) => {
+        const bell = what === "urgent" && this.#options.bell !== false && !this.#options.json ? "\u0007" : "";
+        const text = what === "urgent" ? SAY.urgentWaits : SAY.waits;
+        this.#screen.write(this.#options.json ? jsonLine({ waiting: what }) : `${bell}${text}\n`);
+      },
+      counted: (utterance: Utterance, more) => ({
+        ...utterance,
+        runs: [...utterance.runs, this.#announcer.phrases.content(SAY.moreWait(more), "en")],
+      }),
+    });
+  }
+
+  #notice(text: string): void {
+    this.#want(() =>
+      this.#announcer.notice([[this.#announcer.phrases.content(text, "en")]], this.#clock.now()),
+    );
+  }
+
+  get #lastId(): number {
+    return this.#announcer.history.at(-1)?.utterance.id ?? 0;
+  }
+
+  /** Whatever is said because of this, the person wants to hear now. */
+  #want(act: () => void): void {
+    const from = this.#lastId;
+    act();
+    for (let id = from + 1; id <= this.#lastId; id++) this.#wanted.add(id);
+    this.#speaker.pump();
+  }
+
+  #keys(): ReadonlySet<string> {
+    if (!this.#options.keys) return new Set();
+    const { accepted_response_kinds: kinds = ["freetext"] } = (this.#announcer.question ?? {}) as {
+      accepted_response_kinds?: readonly string[];
+    };
+    const open = this.#announcer.question?.type === "aaep:agent.awaiting.clarification";
+    // Words and numbers begin with letters and digits that would otherwise act by themselves.
+    return open && (kinds.includes("freetext") || kinds.includes("numeric"))
+      ? new Set()
+      : new Set(Object.keys(KEYS));
+  }
+
+  #key(key: string): void {
+    const word = KEYS[key]!;
+    this.#afterKey = /^[a-z]$/u.test(key) ? word.slice(1) : "";
+    this.#line({ text: word, began: this.#clock.now(), inOnePiece: false, piped: false });
+  }
+
+  #line(line: Line): void {
+    const { text } = line;
+    const rest = this.#afterKey;
+    this.#afterKey = "";
+    // "no" in full, where "n" alone has done it already.
+    if (rest !== "" && text === rest) return;
+    if (text === "") return this.#enter();
+    // What is urgent comes before what it could be confused with.
+    if (this.#step?.urgent) this.#step.next();
+    const wish = readWish(text, this.#announcer.phrases);
+    if (wish.do === "answer" || (wish.do === "text" && this.#announcer.question))
+      return this.#answer(wish, line);
+    if (wish.do === "text") {
+      if (!this.#options.onLine?.(wish.text)) this.#notice(SAY.unknown(clean(wish.text).slice(0, 40)));
+      return;
+    }
+    this.#do(wish);
+  }
+
+  #enter(): void {
+    if (this.#output.forward) return this.#output.forward();
+    if (this.#step?.next()) return;
+    if (!this.#announcer.question && this.#options.onLine?.("")) return;
+    if (this.#step) this.#notice(SAY.nothingWaits);
+  }
+
+  #answer(wish: Wish & { do: "answer" | "text" }, { text, began, inOnePiece, piped }: Line): void {
+    const { question } = this.#announcer;
+    const input = wish.do === "answer" ? wish.input : ({ kind: "text", text } as const);
+    if (!question) {
+      // Somebody else may have a use for these words, e.g. an agent that was asked something.
+      if (input.kind === "text" && this.#options.onLine?.(input.text)) return;
+      return this.#send(input);
+    }
+    const { reply_token } = question as { reply_token?: unknown };
+    const begun = this.#asking?.token === reply_token;
+    const heardAt = begun ? this.#asking?.heardAt : undefined;
+    if (input.kind === "more" || (input.kind === "no" && begun)) return this.#send(input);
+    if (heardAt === undefined || began < heardAt + REACTION_MS) return this.#notice(SAY.typedAhead);
+    if (inOnePiece) return this.#notice(SAY.pieceNoAnswer);
+    if (piped && isGrave(question as never) && input.kind !== "no") return this.#notice(SAY.pipedNoYes);
+    this.#send(input);
+  }
+
+  #send(input: (Wish & { do: "answer" })["input"]): void {
+    const before = this.#lastId;
+    const { reply_token } = (this.#announcer.question ?? {}) as { reply_token?: string };
+    this.#want(() => this.#announcer.answer(input, this.#clock.now()));
+    this.#listener.flush();
+    // It had nothing to say, so it had something to send.
+    if (input.kind !== "more" && this.#lastId === before) this.#sent = reply_token;
+  }
+
+  #do(wish: Exclude<Wish, { do: "answer" | "text" }>): void {
+    const now = this.#clock.now();
+    switch (wish.do) {
+      case "help":
+        return this.#help();
+      case "history":
+        return this.#history(wish.count);
+      case "quit":
+        return void this.#leave("end");
+      case "next":
+        return this.#enter();
+      case "back":
+        return this.#output.back ? this.#output.back() : this.#notice(SAY.noPages);
+      default:
+        return this.#want(() => this.#announcer[wish.do](now));
+    }
+  }
+
+  #help(): void {
+    for (const line of HELP) this.#notice(line);
+    if (this.#output.forward) this.#notice(BRAILLE_HELP);
+    else if (this.#step) this.#notice(STEP_HELP);
+    if (this.#options.keys) this.#notice(KEY_HELP);
+  }
+
+  #history(count: number): void {
+    const said = this.#announcer.history.filter(
+      ({ utterance, fate }) =>
+        fate !== "waiting" && utterance.kind !== "notice" && utterance.kind !== "answer",
+    );
+    if (said.length === 0) return this.#notice(SAY.noHistory);
+    this.#want(() => {
+      for (const { utterance } of said.slice(-count))
+        this.#announcer.notice([utterance.runs], this.#clock.now());
+    });
+  }
+
+  /** Ctrl+C and the like: it always works, and it says what it means for an open question. */
+  async #leave(why: Interruption | "end"): Promise<void> {
+    if (this.#leaving) return;
+    this.#leaving = true;
+    const { question } = this.#announcer;
+    const sent =
+      this.#sent !== undefined && this.#sent === (question as { reply_token?: unknown })?.reply_token;
+    const words = why === "closed pipe" ? [] : leavingWords(this.#announcer, sent);
+    this.#input.close();
+    if (this.#input.typed !== "") this.#screen.echo("\n");
+    this.#input.discard();
+    if (!this.#options.json && why !== "closed pipe")
+      this.#io.stdout.write([...words, SAY.left].map((line) => `${line}\n`).join(""));
+    await this.#speaker.close();
+    const timeout = new Promise((resolve) => setTimeout(resolve, LAST_WORDS_MS).unref());
+    await Promise.race([this.#listener.close().catch(() => undefined), timeout]);
+    this.#finish(why === "SIGINT" ? EXIT.interrupted : EXIT.ok);
+  }
+
+  async #lastWords(): Promise<void> {
+    const until = this.#clock.now() + LAST_WORDS_MS;
+    while (this.#clock.now() < until && this.#announcer.history.some(({ fate }) => fate === "waiting"))
+      await new Promise<void>((resolve) => this.#clock.timer(this.#clock.now() + 50, resolve));
+  }
+}
+
+const clean = (text: string): string => neutralize(text).text.replaceAll(/\s+/gu, " ").trim();
+
+const nameOf = (subscriber: Subscriber): string => {
+  const { agent_id, agent_name } = subscriber.accepted.producer;
+  return clean(agent_name ?? agent_id).slice(0, 80);
+};

@@ -1,0 +1,54 @@
+/** Connects, or ends with a sentence that says why not and what to do. */
+import { type ConnectOptions, type Subscriber, subscribe } from "../../connect/index.ts";
+import { neutralize } from "../../subscriber/announcer.ts";
+import { CommandError, EXIT, type Io, usage } from "../command.ts";
+import { loopbackToken } from "./find.ts";
+
+export async function openLine(
+  io: Io,
+  address: string,
+  token: string | undefined,
+  options: ConnectOptions,
+  connect: (address: string, options: ConnectOptions) => Promise<Subscriber> = subscribe,
+): Promise<Subscriber> {
+  const known = token ?? loopbackToken(io, address);
+  try {
+    return await connect(address, { ...options, ...(known === undefined ? {} : { token: known }) });
+  } catch (error) {
+    if (io.signal.aborted) throw error;
+    throw refusal(address, error, token !== undefined);
+  }
+}
+
+function refusal(address: string, error: unknown, hadToken: boolean): CommandError {
+  const { code = "", message, cause } = error as Error & { code?: string };
+  const said = neutralize(message).text;
+  const shown = neutralize(address).text.slice(0, 120);
+  if (code === "unknown_address" || error instanceof TypeError) return usage(said);
+  if (/auth|forbidden|401|403/iu.test(`${code} ${message}`))
+    return new CommandError(
+      hadToken
+        ? `${shown} refuses this token. Check --token or EARSHOT_TOKEN: an agent that was restarted has a new one.`
+        : `${shown} wants a token. Give it with --token or EARSHOT_TOKEN: whoever runs the agent has it. For your own agents on this machine it is found by itself.`,
+      EXIT.unreachable,
+    );
+  if (code === "unreachable" && /^https?:|^wss?:|^grpcs?:/iu.test(address))
+    return new CommandError(
+      `Nothing answers at ${shown}${because(cause)}. Is the agent running? "earshot listen --discover" lists those on this machine.`,
+      EXIT.unreachable,
+    );
+  return new CommandError(`${shown} cannot be listened to: ${said}`, EXIT.unreachable);
+}
+
+/** The system's reason, in words, where it helps. */
+function because(cause: unknown): string {
+  const { code = "" } = ((cause as Error | undefined)?.cause ?? cause ?? {}) as { code?: string };
+  const reasons: Record<string, string> = {
+    ECONNREFUSED: ": the connection was refused",
+    ENOTFOUND: ": there is no machine of that name",
+    EAI_AGAIN: ": the name could not be looked up",
+    ETIMEDOUT: ": no answer in time",
+    DEPTH_ZERO_SELF_SIGNED_CERT: ": its certificate is not one this machine trusts",
+  };
+  return reasons[code] ?? "";
+}

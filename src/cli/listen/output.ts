@@ -1,0 +1,135 @@
+/** Where the words go: lines in a terminal, speech, braille, or JSON for a program. */
+import { execFile } from "node:child_process";
+import { textOf, type Utterance } from "../../subscriber/announcer.ts";
+import {
+  createBrailleVoice,
+  createEspeakVoice,
+  createLiblouis,
+  createProgramVoice,
+  createSpeechDispatcherVoice,
+  createTerminalVoice,
+  macVoices,
+  powershellCommand,
+  sayCommand,
+  type Voice,
+  WAITS,
+  WAITS_URGENTLY,
+} from "../../voices/index.ts";
+import { CommandError } from "../command.ts";
+
+export interface OutputOptions {
+  readonly speak?: boolean;
+  /** Cells of a braille line. */
+  readonly braille?: number;
+  /** Words a minute, spoken. */
+  readonly rate?: number;
+  readonly width?: number;
+  readonly bell?: boolean;
+  readonly json?: boolean;
+}
+
+/** A voice, and how to turn its pages where it has some. */
+export interface Output extends Voice {
+  forward?(): void;
+  back?(): void;
+}
+
+export async function createOutput(
+  options: OutputOptions,
+  language: string,
+  write: (text: string) => void,
+): Promise<Output> {
+  if (options.braille !== undefined) return braille(options.braille, language, write);
+  const written = options.json
+    ? jsonVoice(write)
+    : createTerminalVoice({
+        write,
+        bell: options.bell !== false,
+        ...(options.width === undefined ? {} : { width: options.width }),
+      });
+  return options.speak ? both(written, await speech(options.rate)) : written;
+}
+
+/** One JSON object on a line, with nothing in it that could steer a terminal. */
+export const jsonLine = (value: unknown): string =>
+  `${JSON.stringify(value).replaceAll(
+    /[\u007f-\u009f\u2028-\u202e\u2066-\u2069]/gu,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  )}\n`;
+
+function jsonVoice(write: (text: string) => void): Voice {
+  return {
+    say(utterance) {
+      const { asked: _, ...rest } = utterance;
+      write(jsonLine({ utterance: { ...rest, text: textOf(utterance) } }));
+    },
+    stop: () => undefined,
+    can: () => true,
+    close: async () => undefined,
+  };
+}
+
+/** Written and spoken: it counts as heard once it was spoken. */
+function both(written: Voice, spoken: Voice): Voice {
+  let last: number | undefined;
+  return {
+    async say(utterance: Utterance) {
+      // What was interrupted is spoken again from its start, but it is on the screen already.
+      if (last !== utterance.id) await written.say(utterance);
+      last = utterance.id;
+      await spoken.say(utterance);
+    },
+    stop: () => spoken.stop(),
+    can: (language) => spoken.can(language),
+    close: () => spoken.close(),
+  };
+}
+
+async function braille(width: number, language: string, write: (text: string) => void): Promise<Output> {
+  let shown = "";
+  let mark = 0;
+  const rank = (cell: string) => [WAITS, WAITS_URGENTLY].indexOf(cell) + 1;
+  return createBrailleVoice({
+    translator: createLiblouis(language),
+    width,
+    show(line) {
+      const text = line.slice(0, -1);
+      const now = rank(line.slice(-1));
+      // A terminal cannot change one cell: the line is written again only if that says something new.
+      if (text !== shown || now > mark) write(`${line}\n`);
+      shown = text;
+      mark = now;
+    },
+  });
+}
+
+/** The speech this machine has: its own speech server first, since that is how a person has set it up. */
+async function speech(rate: number | undefined): Promise<Voice> {
+  const options = rate === undefined ? {} : { rate };
+  const ways: (() => Promise<Voice>)[] =
+    process.platform === "darwin"
+      ? [() => macVoice(options)]
+      : process.platform === "win32"
+        ? [async () => createProgramVoice({ ...options, command: powershellCommand, can: () => true })]
+        : [() => createSpeechDispatcherVoice(options), () => createEspeakVoice(options)];
+  for (const way of ways) {
+    const voice = await way().catch(() => undefined);
+    if (voice) return voice;
+  }
+  throw new CommandError(
+    'There is no speech on this machine: neither speech-dispatcher nor espeak-ng answers. Install one, e.g. "apt install espeak-ng", or leave out --speak. "earshot doctor" tells more.',
+  );
+}
+
+async function macVoice(options: { rate?: number }): Promise<Voice> {
+  const listing = await new Promise<string>((resolve, reject) =>
+    execFile("say", ["-v", "?"], (error, out) => (error ? reject(error) : resolve(out))),
+  );
+  const voices = macVoices(listing);
+  return createProgramVoice({
+    ...options,
+    command: (language, wpm) => sayCommand(language, wpm, voices),
+    can: (language) =>
+      voices.has(language.toLowerCase()) || voices.has(language.split("-")[0]!.toLowerCase()),
+  });
+}

@@ -1,0 +1,58 @@
+/** What the words mean that a person types: in their own language, and always in English too. */
+import type { AnswerInput, Phrases } from "../../subscriber/announcer.ts";
+
+export type Wish =
+  | { readonly do: "answer"; readonly input: AnswerInput }
+  /** The announcer's own. */
+  | { readonly do: "repeat" | "what" | "details" | "pause" | "resume" }
+  | { readonly do: "help" | "quit" | "next" | "back" }
+  | { readonly do: "history"; readonly count: number }
+  /** None of our words: an answer in a person's own words, or something for whoever else reads this line. */
+  | { readonly do: "text"; readonly text: string };
+
+const ANSWERS = ["yes", "no", "confirm", "more"] as const;
+const OWN = ["repeat", "what"] as const;
+const PLAIN = ["details", "pause", "resume", "help", "quit", "next", "back"] as const;
+const USUAL_HISTORY = 10;
+
+/** "SÍ", "sí" and "si" are one word. */
+const fold = (text: string): string =>
+  text
+    .trim()
+    .normalize("NFKD")
+    .replaceAll(/\p{Mn}/gu, "")
+    .replaceAll(/[’ʼ`]/gu, "'")
+    .replaceAll(/\s+/gu, " ")
+    .toLowerCase();
+
+const sameWord = (typed: string, word: string, phrases: Phrases): boolean =>
+  typed === word || typed === fold(phrases.text(`word_${word as (typeof ANSWERS)[number]}`));
+
+/** `answer WORDS` says that these are words for the agent, whatever they are: "answer no". */
+export function readWish(line: string, phrases: Phrases): Wish {
+  const literal = /^answer\s+(.+)$/isu.exec(line.trim())?.[1];
+  if (literal !== undefined) return { do: "answer", input: { kind: "text", text: literal } };
+  const typed = fold(line);
+  for (const kind of ANSWERS) if (sameWord(typed, kind, phrases)) return { do: "answer", input: { kind } };
+  for (const word of OWN) if (sameWord(typed, word, phrases)) return { do: word };
+  for (const word of PLAIN) if (typed === word) return { do: word };
+  if (typed === "?" || typed === "h") return { do: "help" };
+  const history = /^history(?: (\d{1,4}))?$/u.exec(typed);
+  if (history) return { do: "history", count: Number(history[1] ?? USUAL_HISTORY) };
+  return { do: "text", text: line.trim() };
+}
+
+/** Single keys, and the rest of the word for those who type it all the same. Never one that accepts. */
+export const KEYS: Readonly<Record<string, string>> = {
+  n: "no",
+  m: "more",
+  r: "repeat",
+  w: "what",
+  d: "details",
+  p: "pause",
+  g: "resume",
+  b: "back",
+  " ": "next",
+  "?": "help",
+  ...Object.fromEntries([..."123456789"].map((digit) => [digit, digit])),
+};

@@ -1,0 +1,53 @@
+/** A recording: events as JSON Lines, as `earshot capture` writes them; what is in it, and its events one by one. */
+import { type AgentEvent, parse } from "../../protocol/index.ts";
+import type { Io } from "../command.ts";
+import { readDocuments } from "./documents.ts";
+import { openInput } from "./input.ts";
+import { plain } from "./output.ts";
+
+export type Entry =
+  | { readonly line: number; readonly event: AgentEvent; readonly wrong?: undefined }
+  | { readonly line: number; readonly event?: undefined; readonly wrong: string };
+
+/** Everything in the file; what is not an event of an agent says so. */
+export async function* readRecording(io: Io, file: string): AsyncGenerator<Entry> {
+  for await (const { line, bytes, broken } of readDocuments(await openInput(io, file))) {
+    const parsed = broken === undefined ? parse(bytes, { mode: "tolerant" }) : undefined;
+    if (!parsed?.ok) {
+      yield { line, wrong: broken ?? plain((parsed as { issues: { message: string }[] }).issues[0]!.message) };
+    } else if (parsed.kind === "message") {
+      yield { line, wrong: `${parsed.message.type} is not an event of an agent.` };
+    } else yield { line, event: parsed.message };
+  }
+}
+
+export interface Contents {
+  readonly events: number;
+  readonly sessions: number;
+  readonly first: AgentEvent | undefined;
+  readonly languages: readonly string[];
+  /** From the first event to the last. */
+  readonly seconds: number;
+}
+
+export async function contentsOf(io: Io, file: string): Promise<Contents> {
+  let events = 0;
+  let first: AgentEvent | undefined;
+  let [from, to] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
+  let sessions = 0;
+  let session = "";
+  const languages = new Set<string>();
+  for await (const { event } of readRecording(io, file)) {
+    if (!event) continue;
+    events++;
+    first ??= event;
+    if (event.type === "aaep:agent.session.started" || session === "") sessions++;
+    session = event.session_id;
+    const language = event.localization_hints?.primary_language;
+    if (language !== undefined && languages.size < 32) languages.add(language);
+    const at = Date.parse(event.timestamp);
+    from = Math.min(from, at);
+    to = Math.max(to, at);
+  }
+  return { events, sessions, first, languages: [...languages], seconds: events > 0 ? (to - from) / 1000 : 0 };
+}

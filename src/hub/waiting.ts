@@ -1,0 +1,36 @@
+/** Waiting for somebody who can be asked: whoever joins, gains the right to answer or is asked less wakes those who wait. */
+import type { Clock } from "../protocol/clock.ts";
+
+export class WaitingRoom {
+  readonly #clock: Clock;
+  readonly #waiting = new Set<() => void>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Resolves true once `found` says so; false when the time is up, or when `signal` says not to wait. */
+  until(found: () => boolean, seconds: number, signal?: AbortSignal): Promise<boolean> {
+    if (found()) return Promise.resolve(true);
+    if (seconds <= 0 || signal?.aborted) return Promise.resolve(false);
+    return new Promise((resolve) => {
+      const done = (answer: boolean) => {
+        this.#waiting.delete(check);
+        cancel();
+        signal?.removeEventListener("abort", stop);
+        resolve(answer);
+      };
+      const check = () => {
+        if (found()) done(true);
+      };
+      const stop = () => done(false);
+      const cancel = this.#clock.timer(this.#clock.now() + seconds * 1000, stop);
+      signal?.addEventListener("abort", stop);
+      this.#waiting.add(check);
+    });
+  }
+
+  wake(): void {
+    for (const check of [...this.#waiting]) check();
+  }
+}

@@ -1,0 +1,177 @@
+/**
+ * What a session must not forget when its process stops: what was asked, what a person answered, and what was begun on
+ * the strength of it. Each entry goes to the store with the event that makes it true, and all go when the session ends.
+ */
+import { factOf, type IntentFact, type QuestionFact } from "../hub/facts.ts";
+import type { Act } from "../hub/options.ts";
+import type { Question, Settlement } from "../hub/questions.ts";
+import type { Fact } from "../hub/store.ts";
+import type { Clock } from "../protocol/clock.ts";
+import { EarshotError } from "../protocol/errors.ts";
+
+/** What makes a question the same one when it is asked again, and what exactly is asked about. */
+export interface Identity {
+  readonly key: string;
+  readonly fingerprint: string;
+}
+
+const wall = (clock: Clock): number => Date.parse(clock.timestamp());
+
+export class Ledger {
+  readonly #session_id: string;
+  readonly #clock: Clock;
+  readonly #questions = new Map<string, QuestionFact>();
+  readonly #intents = new Map<string, IntentFact>();
+  readonly #calls = new Map<string, number>();
+  readonly #busy = new Set<string>();
+
+  constructor(
+    session_id: string,
+    clock: Clock,
+    questions: Iterable<QuestionFact> = [],
+    intents: Iterable<IntentFact> = [],
+  ) {
+    this.#session_id = session_id;
+    this.#clock = clock;
+    for (const question of questions) this.#questions.set(question.key, question);
+    for (const intent of intents) this.#intents.set(intent.key, intent);
+  }
+
+  get questions(): QuestionFact[] {
+    return [...this.#questions.values()];
+  }
+  get intents(): IntentFact[] {
+    return [...this.#intents.values()];
+  }
+
+  /**
+   * A key the author gave names one act or question for the whole session. Without one it is what is asked about, and
+   * how often that was asked before: an agent that starts over asks in the same order.
+   */
+  keyOf(given: string | undefined, fingerprint: string): string {
+    if (given !== undefined) return `key ${given}`;
+    const nth = this.#calls.get(fingerprint) ?? 0;
+    this.#calls.set(fingerprint, nth + 1);
+    return `${fingerprint} ${nth}`;
+  }
+
+  /** One at a time for each key: two calls that are the same one cannot both be under way. */
+  async alone<T>(key: string, work: () => Promise<T>): Promise<T> {
+    if (this.#busy.has(key)) {
+      throw new EarshotError(
+        "key_in_use",
+        "Another call with the same key is still under way. Await it first, or give this one its own key.",
+      );
+    }
+    this.#busy.add(key);
+    try {
+      return await work();
+    } finally {
+      this.#busy.delete(key);
+    }
+  }
+
+  question(key: string): QuestionFact | undefined {
+    return this.#questions.get(key);
+  }
+  intent(key: string): IntentFact | undefined {
+    return this.#intents.get(key);
+  }
+
+  /** Whether a yes may still be acted on: as long as the person was told there was time to answer. */
+  isValid({ settled, deadline }: QuestionFact): boolean {
+    return settled?.outcome !== "accepted" || wall(this.#clock) < deadline;
+  }
+
+  /** Milliseconds until a question's deadline, on any clock. A wall clock that was set back buys no more time. */
+  msLeft({ deadline, total_seconds }: QuestionFact): number {
+    return Math.min(Math.max(0, deadline - wall(this.#clock)), total_seconds * 1000);
+  }
+
+  asked(question: Question, { key, fingerprint }: Identity): Fact[] {
+    const { spec } = question;
+    const { event, extensions, ceiling_seconds } = spec;
+    const session_id = this.#session_id;
+    const known = this.#questions.get(key);
+    // What was asked under this key before is void.
+    const old = known && known.event.reply_token !== event.reply_token ? this.drop(key) : [];
+    const kept = this.#keep({
+      ...{ session_id, key, fingerprint, event, extensions, ceiling_seconds },
+      deadline: wall(this.#clock) + question.msLeft,
+      extensions_used: question.extensionsUsed,
+      total_seconds: question.totalSeconds,
+    });
+    return [...old, ...kept];
+  }
+
+  extended(question: Question): Fact[] {
+    const known = this.#byToken(question.token);
+    return known ? this.asked(question, known) : [];
+  }
+
+  /** A person's answer is kept for an agent that asks again; silence is not, so that it may ask anew. */
+  settled(token: string, settlement: Settlement): Fact[] {
+    const known = this.#byToken(token);
+    if (!known) return [];
+    return settlement.origin === "human"
+      ? this.#keep({ ...known, settled: settlement })
+      : this.drop(known.key);
+  }
+
+  /** The answer is void, or used up. */
+  drop(key: string): Fact[] {
+    const known = this.#questions.get(key);
+    if (!known) return [];
+    this.#questions.delete(key);
+    return [factOf("question", known.event.reply_token, null)];
+  }
+
+  /** The yes is spent: from here on, unless its end is known, nobody knows whether it was done. */
+  begun(key: string, asked: string, act: Pick<Act, "tool" | "tool_call_id" | "params_hash">): Fact[] {
+    const event = this.#questions.get(asked)?.event;
+    const words = Object.fromEntries(
+      Object.entries(event ?? {}).filter(([name]) => /^action(?:_|$)|^localization_hints$/.test(name)),
+    );
+    const { tool, tool_call_id, params_hash } = act;
+    const reply_token = event?.reply_token ?? "";
+    const intent: IntentFact = {
+      ...{ session_id: this.#session_id, key, tool, tool_call_id, params_hash, reply_token, words },
+      state: "begun",
+    };
+    return [...this.drop(asked), this.#intend(intent)];
+  }
+
+  /** What failed was told as such, and may be asked about anew. */
+  ended(key: string, state: "done" | "unknown" | "failed"): Fact[] {
+    const intent = this.#intents.get(key);
+    if (!intent) return [];
+    if (state !== "failed") return [this.#intend({ ...intent, state })];
+    this.#intents.delete(key);
+    return [factOf("intent", `${this.#session_id} ${key}`, null)];
+  }
+
+  /** The session is over, and nothing of it is needed any more. */
+  close(): Fact[] {
+    const facts = [
+      factOf("session", this.#session_id, null),
+      ...[...this.#questions.keys()].flatMap((key) => this.drop(key)),
+      ...[...this.#intents.keys()].map((key) => factOf("intent", `${this.#session_id} ${key}`, null)),
+    ];
+    this.#intents.clear();
+    return facts;
+  }
+
+  #intend(intent: IntentFact): Fact {
+    this.#intents.set(intent.key, intent);
+    return factOf("intent", `${this.#session_id} ${intent.key}`, intent);
+  }
+
+  #keep(question: QuestionFact): Fact[] {
+    this.#questions.set(question.key, question);
+    return [factOf("question", question.event.reply_token, question)];
+  }
+
+  #byToken(token: string): QuestionFact | undefined {
+    return this.questions.find(({ event }) => event.reply_token === token);
+  }
+}

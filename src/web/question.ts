@@ -1,0 +1,222 @@
+/**
+ * A question as a dialog (chapter 6, A07): read as a whole when it opens, the focus on its heading, everything else
+ * inert. Nothing about it can be answered by accident: no key from before counts, No is a button of its own, Yes is
+ * never the last control, and yes to a grave act takes a second dialog that reads the parameters back.
+ */
+import type { AwaitingClarification, AwaitingConfirmation } from "../protocol/types.ts";
+import type { AnswerInput, Phrases, Run, Utterance } from "../subscriber/announcer.ts";
+import { isGrave } from "../subscriber/question-words.ts";
+import { deepActive } from "./announce.ts";
+import type { Keys } from "./keys.ts";
+import type { Wording } from "./languages.ts";
+import { type QuestionForm, questionForm } from "./question-form.ts";
+import { make, runNodes } from "./runs.ts";
+import { fill, type WordKey } from "./words.ts";
+
+export type QuestionEvent = AwaitingConfirmation | AwaitingClarification;
+
+export interface QuestionHooks {
+  /** False if that is no answer to the question. */
+  answer(input: AnswerInput): boolean;
+  postpone(): void;
+  /** The dialog is open, and its live regions should be. */
+  opened(dialog: HTMLElement): void;
+  readonly keys: Keys;
+}
+
+export interface QuestionView {
+  readonly utterance: Utterance;
+  readonly event: QuestionEvent;
+  readonly agent: string;
+  /** Questions after this one. */
+  readonly more: number;
+  readonly wording: Wording;
+  readonly phrases: Phrases;
+  /** At low load the question is all there is on the screen. */
+  readonly alone: boolean;
+  readonly direction: "ltr" | "rtl";
+}
+
+/** A press this soon after the dialog appeared was not about what it says. */
+const ARM_MS = 600;
+
+type Button = readonly [word: WordKey, part: string, press: () => void];
+
+export class QuestionDialog {
+  readonly #root: HTMLElement | ShadowRoot;
+  readonly #hooks: QuestionHooks;
+  #dialog: HTMLDialogElement | undefined;
+  #shown: QuestionView | undefined;
+  /** The first step of what is shown, to go back to. */
+  #first: QuestionView | undefined;
+  #returnTo: HTMLElement | undefined;
+  #given: number | undefined;
+  #armedAt = 0;
+  #sent = false;
+
+  constructor(root: HTMLElement | ShadowRoot, hooks: QuestionHooks) {
+    this.#root = root;
+    this.#hooks = hooks;
+  }
+
+  get element(): HTMLDialogElement | undefined {
+    return this.#dialog;
+  }
+
+  /** Opens it, or shows its next step. The same again changes nothing. */
+  show(view: QuestionView): void {
+    if (this.#given === view.utterance.id && this.#dialog) return;
+    this.#given = view.utterance.id;
+    this.#sent = false;
+    if (view.utterance.asked!.step === "ask") this.#first = view;
+    this.#open(view);
+  }
+
+  /** Gone without an answer from here: settled, or put off. */
+  close(): void {
+    const dialog = this.#dialog;
+    if (!dialog) return;
+    this.#dialog = this.#shown = undefined;
+    dialog.close();
+    dialog.remove();
+    this.#hooks.keys.gone();
+    const back = this.#returnTo;
+    this.#returnTo = undefined;
+    if (back?.isConnected) back.focus({ preventScroll: true });
+  }
+
+  #open(view: QuestionView): void {
+    const before = this.#dialog;
+    this.#returnTo ??= (deepActive() as HTMLElement | null) ?? undefined;
+    this.#shown = view;
+    const dialog = this.#build(view);
+    this.#dialog = dialog;
+    this.#root.append(dialog);
+    dialog.showModal();
+    dialog.querySelector<HTMLElement>("h2")!.focus();
+    // A new dialog each time: only then does a screen reader read it from its beginning.
+    before?.close();
+    before?.remove();
+    this.#armedAt = performance.now() + ARM_MS;
+    this.#hooks.keys.renew();
+    this.#hooks.opened(dialog);
+  }
+
+  #build(view: QuestionView): HTMLDialogElement {
+    const { wording, utterance, direction, alone } = view;
+    const second = utterance.asked!.step === "read_back";
+    const { words, language } = wording;
+    const title = second ? words.check_heading : fill(words.question_from, { agent: view.agent });
+    const heading = make("h2", { id: "question", tabindex: "-1", part: "question-heading", lang: language }, title);
+    const more = view.more > 0 && make("p", { part: "more" }, ...runNodes(view.phrases.say("questions_waiting", { count: view.more })));
+    const body = make("div", { id: "body", part: "question-body" }, ...this.#paragraphs(view), more);
+    const form =
+      view.event.type === "aaep:agent.awaiting.clarification" ? questionForm(view.event, wording) : undefined;
+    const actions = make("div", { class: "actions", part: "actions" });
+    for (const [word, part, press] of this.#buttons(view, form)) {
+      const button = make("button", { type: "button", part: `button ${part}`, class: part, lang: language }, words[word]);
+      button.addEventListener("click", () => {
+        const idle = performance.now() < this.#armedAt || (this.#sent && part !== "later");
+        if (!idle) press();
+      });
+      actions.append(button);
+    }
+    const dialog = make(
+      "dialog",
+      {
+        role: "alertdialog",
+        "aria-labelledby": "question",
+        "aria-describedby": "body",
+        part: "question",
+        class: alone ? "alone" : undefined,
+        dir: direction,
+      },
+      heading,
+      body,
+      ...(form?.nodes ?? []),
+      actions,
+    );
+    dialog.addEventListener("keydown", (event) => {
+      if (event.key !== "Escape") return;
+      event.preventDefault();
+      this.#hooks.postpone();
+    });
+    dialog.addEventListener("cancel", (event) => {
+      event.preventDefault();
+      this.#hooks.postpone();
+    });
+    // A browser may close it by force; that is no answer either.
+    dialog.addEventListener("close", () => this.#dialog === dialog && this.#hooks.postpone());
+    return dialog;
+  }
+
+  #paragraphs({ utterance, event, phrases }: QuestionView): HTMLElement[] {
+    const grave = new Set(["risk_high", "irreversible", "mixed_scripts", "hidden_text"].map((key) => phrases.text(key as "risk_high")));
+    const choices = event.type === "aaep:agent.awaiting.clarification" ? (event.choices?.length ?? 0) : 0;
+    const listed = new RegExp(`^(?:[1-9]|[1-9][0-9]+)[^0-9]`, "u");
+    return utterance.asked!.parts.map((part) => {
+      const text = part.map((run: Run) => run.text).join("");
+      const said = choices > 0 && (listed.test(text) || text === phrases.text("choices", { count: choices }));
+      // Heard as part of the question; seen, they are the buttons below.
+      return make("p", { class: grave.has(text) ? "grave" : said ? "heard" : undefined }, ...runNodes(part));
+    });
+  }
+
+  /** Always in this order. */
+  #buttons(view: QuestionView, form: QuestionForm | undefined): Button[] {
+    const { event } = view;
+    const deadline = event.extensions?.["earshot"]?.["deadline"] as { extensions_left?: number } | undefined;
+    const more: Button[] =
+      (deadline?.extensions_left ?? 0) > 0 ? [["more_time", "more-time", () => void this.#hooks.answer({ kind: "more" })]] : [];
+    const later: Button = ["later", "later", () => this.#hooks.postpone()];
+    if (form) return [...this.#answers(form), ...more, later];
+    const refuse: Button = ["refuse", "refuse", () => this.#send({ kind: "no" })];
+    const confirmation = event as AwaitingConfirmation;
+    if (view.utterance.asked!.step === "read_back") {
+      const allow: Button = ["allow_now", "allow", () => this.#send({ kind: "confirm" })];
+      return [refuse, allow, ["go_back", "go-back", () => this.#goBack(view)]];
+    }
+    if (confirmation.allowed_replies?.includes("accept") === false) return [refuse, ...more, later];
+    const allow: Button = isGrave(event)
+      ? ["check", "check", () => void this.#hooks.answer({ kind: "yes" })]
+      : ["allow", "allow", () => this.#send({ kind: "yes" })];
+    return [refuse, allow, ...more, later];
+  }
+
+  #answers(form: QuestionForm): Button[] {
+    const send = () => {
+      const input = form.read();
+      if (input) this.#send(input, form);
+      else form.complain();
+    };
+    const yesNo: Button[] = form.yesNo
+      ? [
+          ["no", "no", () => this.#send({ kind: "no" })],
+          ["yes", "yes", () => this.#send({ kind: "yes" })],
+        ]
+      : [];
+    const fields = form.nodes.length > 1;
+    return [...yesNo, ...(fields ? [["send", "send", send] as Button] : [])];
+  }
+
+  /** Decided once: whatever is pressed until the agent has answered changes nothing. */
+  #send(input: AnswerInput, form?: QuestionForm): void {
+    if (this.#sent) return;
+    this.#sent = true;
+    if (!this.#hooks.answer(input)) {
+      this.#sent = false;
+      return form?.complain();
+    }
+    if (!this.#dialog) return;
+    const { words, language } = this.#shown!.wording;
+    const sending = make("p", { class: "sending", lang: language }, words.sending);
+    this.#dialog.querySelector(".actions")!.before(sending);
+    for (const button of this.#dialog.querySelectorAll("button:not(.later)"))
+      button.setAttribute("aria-disabled", "true");
+  }
+
+  #goBack(view: QuestionView): void {
+    const first = this.#first;
+    if (first && first.utterance.reply_token === view.utterance.reply_token) this.#open(first);
+  }
+}

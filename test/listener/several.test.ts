@@ -1,0 +1,231 @@
+// Several agents at once: kept apart, named where it matters, each answered over its own line.
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { Announcer, createListener, textOf } from "../../src/subscriber/announcer.ts";
+import { Subscriber } from "../../src/subscriber/index.ts";
+import { createFakeClock } from "../../src/testing/clock.ts";
+import { FakeProducer } from "./line.ts";
+
+async function setUp(...names: [id: string, name: string][]) {
+  const clock = createFakeClock();
+  const announcer = new Announcer();
+  const said: string[] = [];
+  const changed = () => {
+    announcer.tick(clock.now());
+    for (
+      let actions = announcer.advance(clock.now());
+      actions.length > 0;
+      actions = announcer.advance(clock.now())
+    )
+      for (const { utterance } of actions) {
+        said.push(textOf(utterance));
+        announcer.finished(utterance.id, clock.now());
+      }
+  };
+  const listener = createListener(announcer, { clock, changed });
+  const producers = names.map(([id, name]) => new FakeProducer(id, name));
+  const sources: string[] = [];
+  for (const { transport } of producers)
+    sources.push(listener.add(await new Subscriber(transport, { clock, random: () => 0.5 }).connect()));
+  await clock.settle();
+  return { clock, announcer, listener, said, producers, sources };
+}
+
+const replies = (producer: FakeProducer) =>
+  producer.sent.flatMap((message) =>
+    "reply_token" in message ? [[message["reply_token"], message["decision"]]] : [],
+  );
+
+describe("several agents at once", () => {
+  it("are named as soon as it is unclear who speaks, and not before (SUB-16)", async () => {
+    const { clock, said, producers } = await setUp(["a", "Planner"], ["b", "Bank"]);
+    const [one, two] = producers as [FakeProducer, FakeProducer];
+    one.say(one.event("session.started", { summary_normal: "Planning." }));
+    one.say(one.event("tool.invoked", { tool: "t", summary_normal: "Looking at flights." }));
+    two.say(two.event("session.started", { summary_normal: "Checking." }));
+    one.say(one.event("tool.invoked", { tool: "u", summary_normal: "Looking at trains." }));
+    two.say(two.event("session.completed", { summary_normal: "Checked." }));
+    one.say(one.event("tool.invoked", { tool: "v", summary_normal: "Looking at buses." }));
+    await clock.settle();
+    expect(said).toEqual([
+      "Started: Planning.",
+      "Looking at flights.",
+      "Bank: Started: Checking.",
+      "Planner: Looking at trains.",
+      "Bank: Done: Checked.",
+      "Looking at buses.",
+    ]);
+  });
+
+  it("of the same name are told apart by their ids (SUB-16)", async () => {
+    const { clock, said, producers } = await setUp(["a-1", "Planner"], ["b-2", "Planner"]);
+    for (const one of producers) one.say(one.event("session.started", { summary_normal: "Planning." }));
+    await clock.settle();
+    expect(said).toEqual(["Started: Planning.", "Planner, b-2: Started: Planning."]);
+  });
+
+  it("with the same session ids and tokens stay apart; every answer goes to whoever asked (SUB-16, SUB-10)", async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.record({ who: fc.nat(2), grave: fc.boolean(), yes: fc.boolean() }), { maxLength: 8 }),
+        async (script) => {
+          const { clock, listener, announcer, producers } = await setUp(["a", "A"], ["b", "B"], ["c", "C"]);
+          const asked = new Map<string, { who: number; yes: boolean }>();
+          script.forEach(({ who, grave, yes }, n) => {
+            // The same tokens from everybody: a token is the producer's own business.
+            const token = `rpl_${script.slice(0, n).filter((one) => one.who === who).length}`;
+            asked.set(`${who} ${token}`, { who, yes });
+            const one = producers[who]!;
+            one.say(one.ask(token, { action: `Do ${who} ${token}.`, risk_level: grave ? "high" : "low" }));
+          });
+          await clock.settle();
+          for (let i = 0; i < script.length; i++) {
+            const question = announcer.question as unknown as {
+              producer: { agent_id: string };
+              reply_token: string;
+            };
+            const who = ["a", "b", "c"].indexOf(question.producer.agent_id);
+            const { yes } = asked.get(`${who} ${question.reply_token}`)!;
+            if (!yes) listener.answer({ kind: "no" });
+            else {
+              listener.answer({ kind: "yes" });
+              await clock.settle();
+              if (announcer.question === (question as never)) listener.answer({ kind: "confirm" });
+            }
+            await clock.settle();
+          }
+          expect(announcer.question).toBeUndefined();
+          producers.forEach((one, who) => {
+            const wanted = [...asked].filter(([, of]) => of.who === who);
+            expect(new Map(replies(one) as [string, string][])).toEqual(
+              new Map(wanted.map(([key, { yes }]) => [key.split(" ")[1], yes ? "accept" : "reject"])),
+            );
+            expect(replies(one)).toHaveLength(wanted.length);
+          });
+        },
+      ),
+      { numRuns: 60 },
+    );
+  });
+
+  it("ask in a stated order: the gravest first, then whose time is up first, then who came first (SUB-16)", async () => {
+    const { clock, announcer, listener, producers } = await setUp(["a", "A"], ["b", "B"], ["c", "C"]);
+    const [a, b, c] = producers as [FakeProducer, FakeProducer, FakeProducer];
+    a.say(a.ask("rpl_a1", { timeout_seconds: 300 }));
+    b.say(b.ask("rpl_b1", { timeout_seconds: 200 }));
+    c.say(c.ask("rpl_c1", { timeout_seconds: 100 }));
+    b.say(b.ask("rpl_b2", { timeout_seconds: 250, risk_level: "high" }));
+    const order: string[] = [];
+    for (let i = 0; i < 4; i++) {
+      order.push((announcer.question as never as { reply_token: string }).reply_token);
+      listener.answer({ kind: "no" });
+      await clock.settle();
+    }
+    expect(order).toEqual(["rpl_a1", "rpl_b2", "rpl_c1", "rpl_b1"]);
+  });
+
+  it("can be muted one by one, but for what is critical (SUB-16, DEL-21)", async () => {
+    const { clock, announcer, said, producers } = await setUp(["a", "A"], ["b", "B"]);
+    const [a, b] = producers as [FakeProducer, FakeProducer];
+    announcer.mute("a");
+    a.say(a.event("session.started", { summary_normal: "Noise." }));
+    b.say(b.event("session.started", { summary_normal: "News." }));
+    a.say(a.event("session.errored", { summary_normal: "Broken.", error_category: "unknown" }));
+    await clock.settle();
+    expect(said).toEqual(["A: Failed: Broken.", "B: Started: News."]);
+    expect(announcer.history.map(({ fate }) => fate)).toContain("quiet");
+  });
+
+  it("may leave one by one: what they asked is closed and explained, the others are heard on (CNF-36)", async () => {
+    const { clock, announcer, listener, said, producers, sources } = await setUp(["a", "A"], ["b", "B"]);
+    const [a, b] = producers as [FakeProducer, FakeProducer];
+    a.say(a.event("output.streaming", { chunk: "I was about to", position: 0, complete: false }));
+    a.say(a.ask("rpl_1"));
+    await clock.settle();
+    await listener.remove(sources[0]!);
+    await clock.settle();
+    expect(announcer.question).toBeUndefined();
+    expect(said.slice(-3)).toEqual([
+      "This question was closed because the connection was lost: Pay 5.",
+      "The connection to A has ended.",
+      "I was about to",
+    ]);
+    expect(a.sent).toMatchObject([{ type: "subscription.close" }]);
+    b.say(b.event("session.started", { summary_normal: "Still here." }));
+    await clock.settle();
+    expect(said.at(-1)).toBe("Started: Still here.");
+    await listener.close();
+    expect(b.sent).toMatchObject([{ type: "subscription.close" }]);
+  });
+
+  it("that end for good are not said to be tried again", async () => {
+    const { clock, announcer, said, producers } = await setUp(["a", "A"]);
+    const [a] = producers as [FakeProducer];
+    a.say(a.event("session.started", { summary_normal: "Working." }));
+    a.say({ type: "subscription.close", subscription_id: "sub_1", reason_code: "producer_closed" });
+    await clock.advance(60_000);
+    announcer.what(clock.now());
+    expect(said.slice(1)).toEqual(["The connection to A has ended."]);
+    expect(announcer.advance(clock.now()).map(({ utterance }) => textOf(utterance))).toEqual([
+      "No agent is working right now.",
+    ]);
+  });
+
+  it("say what leaving does to every open question", async () => {
+    const { clock, announcer, producers } = await setUp(["a", "A"], ["b", "B"]);
+    const [a, b] = producers as [FakeProducer, FakeProducer];
+    expect(announcer.leaving(clock.now())).toEqual([]);
+    a.say(a.ask("rpl_1"));
+    b.say(
+      b.event("awaiting.clarification", {
+        question: "Which one?",
+        reply_token: "rpl_1",
+        timeout_seconds: 30,
+        default_response: "both",
+      }),
+    );
+    await clock.advance(10_000);
+    expect(textOf({ runs: announcer.leaving(clock.now()) })).toBe(
+      "You leave this question unanswered: Pay 5. Without an answer within 50 seconds, it will not be done. " +
+        "You leave this question unanswered: Which one? Without an answer within 20 seconds, the agent assumes: both.",
+    );
+  });
+});
+
+describe("an agent that floods", () => {
+  it("is heard for a while, then counted; the other agent and all that is critical are heard throughout (DEL-27, SUB-15)", async () => {
+    const { clock, announcer, said, producers } = await setUp(["a", "Flood"], ["b", "Bank"]);
+    const [a, b] = producers as [FakeProducer, FakeProducer];
+    for (let i = 0; i < 3000; i++)
+      a.say(a.event("tool.invoked", { tool: "t", tool_call_id: `call_${i}`, summary_normal: `Look ${i}.` }));
+    a.say(
+      a.event("session.errored", {
+        session_id: "sess_2",
+        summary_normal: "Really broken.",
+        error_category: "unknown",
+      }),
+    );
+    b.say(b.event("session.started", { summary_normal: "Your balance." }));
+    await clock.settle();
+    expect(said.filter((one) => one.includes("Look"))).toHaveLength(100);
+    expect(said[0]).toBe("Flood, task 2: Failed: Really broken.");
+    expect(said.at(-1)).toBe("Bank: Started: Your balance.");
+    await clock.advance(10_000);
+    announcer.tick(clock.now());
+    expect(announcer.advance(clock.now()).map(({ utterance }) => textOf(utterance))).toEqual([
+      "Flood: 2,900 announcements were skipped. They are in the history.",
+    ]);
+    expect(announcer.history.filter(({ utterance }) => textOf(utterance).includes("Look"))).toHaveLength(
+      3000,
+    );
+  });
+
+  it("of text in an answer is read to its end", async () => {
+    const { clock, said, producers } = await setUp(["a", "A"]);
+    const [a] = producers as [FakeProducer];
+    const text = Array.from({ length: 600 }, (_, n) => `This is sentence ${n}.`).join(" ");
+    a.say(a.event("output.streaming", { chunk: text, position: 0, complete: true }));
+    await clock.settle();
+    expect(said.join(" ") === text).toBe(true);
+  });
+});
