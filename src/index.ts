@@ -2,7 +2,12 @@
 
 export type { AcceptHook } from "./producer/gate.ts";
 export { ENGLISH, type Phrases } from "./producer/phrases.ts";
-export { createProducer, type Producer, type ProducerOptions } from "./producer/producer.ts";
+export {
+  createProducer,
+  type InterruptedSession,
+  type Producer,
+  type ProducerOptions,
+} from "./producer/producer.ts";
 export type { Refusal, RefusalOutcome } from "./producer/refusals.ts";
 export type { Session } from "./producer/session.ts";
 export type {

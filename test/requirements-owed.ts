@@ -5,7 +5,7 @@ export const OWED: Record<string, string[]> = {
   // filter, shape, segment, coalesce, budget, pace
   delivery: [],
   // framing, transports, authentication, the served manifest
-  wire: ["TRN-04"],
+  wire: [],
   // the log, resuming, restarts
   durability: [],
   // the subscriber and its announcer, and how it puts questions to a person and takes their answers

@@ -62,19 +62,33 @@ export function deliveryOf(
     : { event_id, json, critical, words, cursor };
 }
 
-/** What all chunks cut from one log entry share, as text: written once for every shape and every sentence. */
-const envelopes = new WeakMap<AgentEvent, string>();
-const OWN = ["event_id", "timestamp", "chunk", "position", "complete", "coalesce_hint"];
+/** What all chunks of an output share, as text: written once for every shape, every sentence and every token. */
+const envelopes = new WeakMap<OutputTrack, { event: Record<string, unknown>; readonly text: string }>();
+const OWN = new Set(["event_id", "timestamp", "chunk", "position", "complete", "coalesce_hint"]);
 
-function envelopeOf(event: AgentEvent): string {
-  let envelope = envelopes.get(event);
-  if (envelope === undefined) {
-    const shared: Record<string, unknown> = { ...(event as unknown as Record<string, unknown>) };
-    for (const name of OWN) shared[name] = undefined;
-    envelope = JSON.stringify(shared).slice(0, -1);
-    envelopes.set(event, envelope);
+function envelopeOf(output: OutputTrack, given: AgentEvent): string {
+  const event = given as unknown as Record<string, unknown>;
+  const known = envelopes.get(output);
+  if (known && sharesEnvelope(known.event, event)) {
+    known.event = event;
+    return known.text;
   }
-  return envelope;
+  const shared = { ...event };
+  for (const name of OWN) shared[name] = undefined;
+  const text = JSON.stringify(shared).slice(0, -1);
+  envelopes.set(output, { event, text });
+  return text;
+}
+
+/** Field by field, in the same order; objects must be the very same, which those of one session are. */
+function sharesEnvelope(one: Record<string, unknown>, other: Record<string, unknown>): boolean {
+  if (one === other) return true;
+  const names = Object.keys(one);
+  let at = 0;
+  for (const name in other) {
+    if (names[at++] !== name || (one[name] !== other[name] && !OWN.has(name))) return false;
+  }
+  return at === names.length;
 }
 
 /** As `deliveryOf`, for text, which is most of what is sent. */
@@ -84,7 +98,7 @@ function textDelivery(parts: readonly Piece[], event_id: string): Delivery {
   const { timestamp, complete, hint } = text!;
   const chunk = parts.length === 1 ? text!.text : parts.map((part) => part.text!.text).join("");
   const json =
-    `${envelopeOf(event)},"event_id":"${event_id}","timestamp":${JSON.stringify(timestamp)},` +
+    `${envelopeOf(text!.output, event)},"event_id":"${event_id}","timestamp":${JSON.stringify(timestamp)},` +
     `"chunk":${JSON.stringify(chunk)},"position":${first.text!.position},"complete":${complete},"coalesce_hint":"${hint}"}`;
   return { event_id, json, critical: first.critical, words: countWords(chunk), cursor: true };
 }

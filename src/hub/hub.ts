@@ -284,9 +284,7 @@ export class Hub {
     return { ...hooks, settled };
   }
 
-  #settled(question: Question): void {
-    const { token, sentTo, spec } = question;
-    this.#keeper.settled(question);
+  #settled({ token, sentTo, spec }: Question): void {
     const missed = { session_id: spec.event.session_id, reply_token: token };
     for (const id of sentTo) {
       const subscription = this.#roster.get(id);

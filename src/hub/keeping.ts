@@ -50,10 +50,6 @@ export class Keeper {
     this.#sent.add(question);
   }
 
-  settled({ token }: Question): void {
-    if (this.#sentBefore.delete(token)) this.#write(factOf("sent", token, null));
-  }
-
   /** Who was sent a question before the restart. */
   sentBefore(token: string): readonly string[] {
     return this.#sentBefore.get(token) ?? [];
@@ -61,9 +57,8 @@ export class Keeper {
 
   #flush(): void {
     const facts = [...this.#sent].flatMap(({ open, token, sentTo }) => {
-      if (!open) return [];
-      this.#sentBefore.set(token, [...sentTo]);
-      return [factOf("sent", token, [...sentTo])];
+      // Once it is settled, who was sent it goes with the event that says so.
+      return open ? [factOf("sent", token, [...sentTo])] : [];
     });
     this.#sent.clear();
     this.#write(...facts);

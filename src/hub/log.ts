@@ -11,7 +11,10 @@ import { codePoints } from "../protocol/formats.ts";
 import type { AgentEvent, OutputStreaming } from "../protocol/types.ts";
 import type { Fact, LogStore } from "./store.ts";
 
-export type EntryOptions = Pick<LogEntry, "insist" | "audience" | "localized">;
+export interface EntryOptions extends Pick<LogEntry, "insist" | "audience" | "localized"> {
+  /** Text that was in a log before: it stays where it stood, and nothing of it waits for what may follow. */
+  readonly whole?: boolean;
+}
 
 export interface Log {
   /** Settles when the store has it, and its facts with it; by then it has been handed to `acknowledged`. */
@@ -49,11 +52,11 @@ export interface LogOptions {
 /** Heard by everyone who listens when the log breaks: nothing else can tell them any more. */
 export const LOG_BROKEN = "The agent can no longer keep its record, so it has stopped. Nothing more is done.";
 
-const voice = ({ language, content_type, localization_hints }: Record<string, unknown>): string =>
-  JSON.stringify([
-    language ?? (localization_hints as { primary_language?: string } | undefined)?.primary_language,
-    content_type,
-  ]);
+const languageOf = ({ language, localization_hints }: Record<string, unknown>): unknown =>
+  language ?? (localization_hints as { primary_language?: string } | undefined)?.primary_language;
+
+const sameVoice = (one: Record<string, unknown>, other: Record<string, unknown>): boolean =>
+  one["content_type"] === other["content_type"] && languageOf(one) === languageOf(other);
 
 export function createLog({ store, acknowledged, failed, history = [] }: LogOptions): Log {
   const open = openAt(history);
@@ -72,13 +75,13 @@ export function createLog({ store, acknowledged, failed, history = [] }: LogOpti
     ...(audience ? { audience } : {}),
   });
 
-  function* stream(event: Record<string, unknown>, session: OpenSession): Iterable<LogEntry> {
-    const { output_id = "", chunk, complete } = event as unknown as OutputStreaming;
+  function* stream(event: Record<string, unknown>, session: OpenSession, whole = false): Iterable<LogEntry> {
+    const { output_id = "", chunk, complete, position: from } = event as unknown as OutputStreaming;
     const { outputs } = session;
     let output = outputs.get(output_id);
-    if (output && voice(output.event) !== voice(event)) yield* release(output, session, event);
+    if (output && !sameVoice(output.event, event)) yield* release(output, session, event);
     if (!output) {
-      output = { text: createOutputText(), event };
+      output = { text: createOutputText(whole ? from : 0), event };
       outputs.set(output_id, output);
     }
     output.event = event;
@@ -86,7 +89,8 @@ export function createLog({ store, acknowledged, failed, history = [] }: LogOpti
     const { position } = text;
     // Urgent text does not wait for what may follow.
     const ready =
-      text.push(chunk) + (complete || closesText(event as unknown as AgentEvent) ? text.flush() : "");
+      text.push(chunk) +
+      (complete || whole || closesText(event as unknown as AgentEvent) ? text.flush() : "");
     if (complete) outputs.delete(output_id);
     if (ready !== "" || complete) yield enter({ ...event, chunk: ready, position }, session);
   }
@@ -118,7 +122,7 @@ export function createLog({ store, acknowledged, failed, history = [] }: LogOpti
       for (const output of session.outputs.values()) yield* release(output, session, event, terminal);
     }
     if (terminal) open.delete(session_id);
-    if (event["type"] === "aaep:agent.output.streaming") yield* stream(event, session);
+    if (event["type"] === "aaep:agent.output.streaming") yield* stream(event, session, options.whole);
     else yield enter(event, session, options);
   }
 
@@ -156,21 +160,31 @@ export function createLog({ store, acknowledged, failed, history = [] }: LogOpti
 
 /** The sessions and outputs a log leaves open: their text goes on where it was. What was held back was never said. */
 function openAt(history: readonly LogEntry[]): Map<string, OpenSession> {
-  const open = new Map<string, OpenSession>();
+  const sessions = new Map<
+    string,
+    { audience: OpenSession["audience"]; last: Map<string, OutputStreaming> }
+  >();
   for (const { event, audience } of history) {
     const { session_id, type } = event;
-    if (isTerminal(type)) {
-      open.delete(session_id);
-      continue;
+    let session = sessions.get(session_id);
+    if (!session) {
+      session = { audience, last: new Map() };
+      sessions.set(session_id, session);
     }
-    const session = open.get(session_id) ?? { outputs: new Map(), audience };
-    open.set(session_id, session);
+    if (isTerminal(type)) sessions.delete(session_id);
     if (type !== "aaep:agent.output.streaming") continue;
-    const { output_id = "", chunk, position, complete } = event as OutputStreaming;
-    const { event_id: _, ...said } = event as unknown as Record<string, unknown>;
-    const text = createOutputText(position + codePoints(chunk));
-    if (complete) session.outputs.delete(output_id);
-    else session.outputs.set(output_id, { text, event: said });
+    const { output_id = "", complete } = event as OutputStreaming;
+    if (complete) session.last.delete(output_id);
+    else session.last.set(output_id, event as OutputStreaming);
+  }
+  const open = new Map<string, OpenSession>();
+  for (const [session_id, { audience, last }] of sessions) {
+    const outputs = new Map<string, OpenOutput>();
+    for (const [output_id, { event_id: _, ...said }] of last) {
+      const text = createOutputText(said.position + codePoints(said.chunk));
+      outputs.set(output_id, { text, event: said });
+    }
+    open.set(session_id, { outputs, audience });
   }
   return open;
 }

@@ -59,7 +59,10 @@ interface Recorded {
   readonly at: string;
 }
 
-/** What the record is told, as it happens (CNF-41). Never sent to listeners; what of it is kept is the keeper's policy. */
+/**
+ * What the record is told (CNF-41), just before the event that says so goes to the store; a delivery, just before it
+ * leaves. Never sent to listeners; what of it is kept is the keeper's policy.
+ */
 export type AuditRecord = Recorded &
   (
     | {
@@ -101,9 +104,10 @@ export type AuditRecord = Recorded &
         readonly origin: "policy";
         readonly question: Readonly<Record<string, unknown>>;
       }
-    /** The yes is spent and the function is about to run. */
+    /** The yes is spent; the function runs once this is kept. */
     | ({ readonly kind: "begun"; readonly reply_token: string } & ActRef)
-    | ({ readonly kind: "ended"; readonly status: "success" | "error" | "timeout" } & ActRef)
+    /** not_started: the session ended, or it was taken back, before the function could run. */
+    | ({ readonly kind: "ended"; readonly status: "success" | "error" | "timeout" | "not_started" } & ActRef)
     /** The process stopped between the two: nobody knows. */
     | ({ readonly kind: "unknown" } & ActRef)
   );

@@ -30,7 +30,7 @@ const question = {
 const act = {
   tool: "transfer",
   tool_call_id: "call_1",
-  params: { amount: 500, to: "savings", pin: "4711" },
+  params: { amount: 500, to: "savings", pin: "swordfish" },
   params_hash: "abc",
   secret: ["pin"],
 };
@@ -86,7 +86,7 @@ describe("the record", () => {
     expect([begun, ended].map((one) => one?.kind)).toEqual(["begun", "ended"]);
     expect(await verifyRecord(record.entries())).toMatchObject({ ok: true, entries: 6 });
     expect(text, "a token opens a door").not.toContain(TOKEN);
-    expect(text, "what was not shown is not kept").not.toContain("4711");
+    expect(text, "what was not shown is not kept").not.toContain("swordfish");
   });
 
   it("keeps only hashes where the policy says so", async () => {

@@ -19,8 +19,15 @@ import {
   rejection,
 } from "../transports/sse/server.ts";
 
-/** Told of whatever arrives that is no message of AAEP: test drivers start a session that way. */
-export type StrayHook = (value: unknown, principal: Principal) => void;
+/**
+ * Told of whatever arrives that is no message of AAEP: test drivers start a session that way. `tell` answers whoever sent
+ * it, where it listens, ahead of every event that comes after.
+ */
+export type StrayHook = (
+  value: unknown,
+  principal: Principal,
+  tell: (message: Readonly<Record<string, unknown>>) => void,
+) => void;
 
 interface CompatOptions {
   readonly heartbeat_ms: number;
@@ -131,7 +138,11 @@ export function createCompat(door: Door, { heartbeat_ms, every, stray }: CompatO
   const early = new Map<string, { value: Record<string, unknown>; at: number }>();
 
   /** A message as an object; whatever else it is goes to whoever wants it. */
-  function read(bytes: string | Uint8Array, principal: Principal): Record<string, unknown> | undefined {
+  function read(
+    bytes: string | Uint8Array,
+    principal: Principal,
+    peer: () => Peer | undefined,
+  ): Record<string, unknown> | undefined {
     let value: unknown;
     try {
       const text =
@@ -143,7 +154,7 @@ export function createCompat(door: Door, { heartbeat_ms, every, stray }: CompatO
       return undefined;
     }
     if (typeof (value as { type?: unknown }).type === "string") return value as Record<string, unknown>;
-    stray?.(value, principal);
+    stray?.(value, principal, (message) => peer()?.tell(message as unknown as Parameters<Peer["tell"]>[0]));
     return undefined;
   }
 
@@ -209,7 +220,8 @@ export function createCompat(door: Door, { heartbeat_ms, every, stray }: CompatO
       });
     }
     const bytes = await question.body();
-    const value = bytes === "too_large" ? undefined : read(bytes, principal);
+    const stream = () => listeners.get(principal.id)?.find(({ gone }) => !gone)?.peer;
+    const value = bytes === "too_large" ? undefined : read(bytes, principal, stream);
     if (!value) return OK;
     const [newest, ...older] = listeners.get(principal.id) ?? [];
     if (!newest || (newest.gone && !isReply(value))) {
@@ -242,7 +254,7 @@ export function createCompat(door: Door, { heartbeat_ms, every, stray }: CompatO
       line.connect(peer);
       return {
         message: (text) => {
-          const value = read(text, principal);
+          const value = read(text, principal, () => peer);
           if (value) bare.take(value);
         },
         closed: () => {

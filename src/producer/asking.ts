@@ -198,6 +198,13 @@ export class Asking {
         this.#warn(
           `${spec.subject} was not asked about: nobody is connected who could answer. Start a listener: npx earshot listen`,
         );
+        hub.audit({
+          kind: "not_asked",
+          session_id: stage.session_id,
+          origin: "policy",
+          question: { type: spec.type, ...stage.speak(spec.words).fields, ...spec.fields },
+          at: clock.timestamp(),
+        });
         await stage.enter(stage.state, { words: stage.own(spec.nobody), insist: true, always: true });
         return { outcome: "nobody_to_ask", origin: "policy" };
       }

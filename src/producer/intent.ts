@@ -6,6 +6,8 @@ import type { Act } from "../hub/options.ts";
 import type { Fact } from "../hub/store.ts";
 import type { Stage } from "./stage.ts";
 
+type Status = "success" | "error" | "timeout" | "not_started";
+
 export class Intent {
   readonly tool_call_id: string;
   readonly #stage: Stage;
@@ -30,26 +32,19 @@ export class Intent {
   }
 
   begun(): Fact[] {
+    this.#record({ kind: "begun", reply_token: this.#reply_token });
     return this.#stage.ledger.begun(this.#key, this.#asked, this.#act);
   }
 
-  ended(status: "success" | "error" | "timeout"): Fact[] {
-    return this.#stage.ledger.ended(this.#key, status === "success" ? "done" : "failed");
-  }
-
-  /** For the record: the announcement is kept, and the function runs next. */
-  recordBegun(): void {
-    this.#record({ kind: "begun", reply_token: this.#reply_token });
-  }
-
-  recordEnded(status: "success" | "error" | "timeout"): void {
+  ended(status: Status): Fact[] {
     this.#record({ kind: "ended", status });
+    return this.#stage.ledger.ended(this.#key, status === "success" ? "done" : "failed");
   }
 
   #record(
     what:
       | { readonly kind: "begun"; readonly reply_token: string }
-      | { readonly kind: "ended"; readonly status: "success" | "error" | "timeout" },
+      | { readonly kind: "ended"; readonly status: Status },
   ): void {
     const { session_id, options } = this.#stage;
     const { tool, tool_call_id, params_hash } = this.#act;

@@ -10,27 +10,27 @@ import type { Phrases } from "./phrases.ts";
 import type { FailSpec } from "./specs.ts";
 import type { Stage } from "./stage.ts";
 
+interface InterruptionOptions {
+  readonly resume_within_seconds: number;
+  readonly warn: (sentence: string) => void;
+  readonly close: (failed: FailSpec) => Promise<void>;
+}
+
 export class Interruption {
   readonly #stage: Stage;
   readonly #asking: Asking;
-  readonly #close: (failed: FailSpec) => Promise<void>;
+  readonly #options: InterruptionOptions;
   readonly #giveUpAt: number;
   /** Until the agent is back. */
   waiting = true;
   #cancel: () => void = () => {};
   #expiry: () => void = () => {};
 
-  constructor(
-    stage: Stage,
-    asking: Asking,
-    past: Past,
-    within_seconds: number,
-    close: (failed: FailSpec) => Promise<void>,
-  ) {
+  constructor(stage: Stage, asking: Asking, past: Past, options: InterruptionOptions) {
     this.#stage = stage;
     this.#asking = asking;
-    this.#close = close;
-    this.#giveUpAt = stage.options.clock.now() + within_seconds * 1000;
+    this.#options = options;
+    this.#giveUpAt = stage.options.clock.now() + options.resume_within_seconds * 1000;
     for (const output of past.outputs) this.#endText(output);
     for (const { tool, tool_call_id } of stage.openTools) this.#endTool(tool, tool_call_id);
     asking.abandoned = true;
@@ -85,8 +85,10 @@ export class Interruption {
       ].join(" "),
     );
     const remediation_hint = stage.own(({ interrupted }) => interrupted.hint);
-    const fields = { category: "transient", code: "agent_interrupted", recoverable: true } as const;
-    void this.#close({ ...fields, summary, remediation_hint }).catch(() => undefined);
+    const fields = { category: "transient", code: "AGENT_INTERRUPTED", recoverable: true } as const;
+    void this.#options.close({ ...fields, summary, remediation_hint }).catch((error: unknown) => {
+      this.#options.warn(`A session that nobody resumed could not be closed: ${String(error)}`);
+    });
   }
 
   /** A yes that nobody used in time is void, and whoever gave it hears that. */
@@ -131,13 +133,14 @@ export class Interruption {
       intent ? unknown(intent, phrases, this.#tagOf(phrases)) : phrases.interrupted.cut_off,
     );
     const fields = { tool, tool_call_id, status: "error" };
-    const facts = intent ? ledger.ended(intent.key, "unknown") : [];
     const said = { summary: words, error_message: words };
+    const facts = intent ? ledger.ended(intent.key, "unknown") : [];
+    if (intent) {
+      const { params_hash } = intent;
+      const act = { tool: intent.tool, tool_call_id: intent.tool_call_id, params_hash };
+      options.hub.audit({ kind: "unknown", session_id, ...act, at: options.clock.timestamp() });
+    }
     void stage.emit("aaep:agent.tool.completed", said, fields, { insist: intent !== undefined, facts });
-    if (!intent) return;
-    const { params_hash } = intent;
-    const act = { tool: intent.tool, tool_call_id: intent.tool_call_id, params_hash };
-    options.hub.audit({ kind: "unknown", session_id, ...act, at: options.clock.timestamp() });
   }
 
   #tagOf(phrases: Phrases): string {

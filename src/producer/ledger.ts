@@ -113,9 +113,9 @@ export class Ledger {
   settled(token: string, settlement: Settlement): Fact[] {
     const known = this.#byToken(token);
     if (!known) return [];
-    return settlement.origin === "human"
-      ? this.#keep({ ...known, settled: settlement })
-      : this.drop(known.key);
+    const sent = factOf("sent", token, null);
+    if (settlement.origin !== "human") return [sent, ...this.drop(known.key)];
+    return [sent, ...this.#keep({ ...known, settled: settlement })];
   }
 
   /** The answer is void, or used up. */

@@ -59,13 +59,17 @@ function told(events: readonly AgentEvent[]): Pick<Past, "life" | "first" | "las
       const { reply_token, outcome } = resolves;
       life = stepLifecycle(life, { type: "resolution", reply_token, outcome: NOTED[outcome] }).state;
     }
-    life = stepLifecycle(life, event).state;
     if (event.type === "aaep:agent.tool.completed") tools++;
-    if (event.type !== "aaep:agent.output.streaming") continue;
     const { output_id = "", complete } = event as OutputStreaming;
-    if (complete) outputs.delete(output_id);
-    else outputs.set(output_id, event as OutputStreaming);
+    // Of text that is still open only the last chunk counts, and there may be very many.
+    if (event.type === "aaep:agent.output.streaming" && !complete) {
+      outputs.set(output_id, event as OutputStreaming);
+      continue;
+    }
+    if (event.type === "aaep:agent.output.streaming") outputs.delete(output_id);
+    life = stepLifecycle(life, event).state;
   }
+  for (const chunk of outputs.values()) life = stepLifecycle(life, chunk).state;
   const { timestamp: first } = events[0] ?? {};
   const { timestamp: last } = events.at(-1) ?? {};
   return { life, first, last, tools, outputs: [...outputs.values()] };

@@ -173,30 +173,27 @@ interface LeftOpen {
   readonly named: InterruptedSession;
 }
 
-/** What the process before this one left open: sessions an agent may resume, and relayed ones nobody can. */
+/** What the process before this one left open: sessions an agent may resume, and others nobody can. */
 function leftOpen(store: LogStore, context: SessionContext): Map<string, LeftOpen> {
-  const { hub } = context;
+  const { hub, clock, warn } = context;
   const { tracks, running } = hub.engine.window;
-  const events = (id: string) => tracks.get(id)?.entries.map(({ entry }) => entry.event) ?? [];
   const unfinished = [...running].filter(({ ended }) => !ended);
   const sessions = new Map<string, LeftOpen>();
-  for (const past of pastOf(store, events)) {
+  const eventsOf = (id: string) => tracks.get(id)?.entries.map(({ entry }) => entry.event) ?? [];
+  for (const past of pastOf(store, eventsOf)) {
     const { session_id, fact } = past;
     const named = { session_id, correlation_id: fact.correlation_id };
-    sessions.set(session_id, { session: new Session(past, context), named });
+    try {
+      sessions.set(session_id, { session: new Session(past, context), named });
+    } catch (error) {
+      warn(`The session ${session_id} could not be taken up after the restart: ${String(error)}`);
+    }
   }
   for (const { session_id, last } of unfinished) {
-    const timestamp = context.clock.timestamp();
-    const lost = { ...(last as unknown as Record<string, unknown>) };
-    if (!sessions.has(session_id))
-      hub
-        .append(
-          endOf({
-            ...lost,
-            timestamp: timestamp > String(lost["timestamp"]) ? timestamp : lost["timestamp"],
-          }),
-        )
-        .catch(() => undefined);
+    if (!last || sessions.has(session_id)) continue;
+    const now = clock.timestamp();
+    const timestamp = now > last.timestamp ? now : last.timestamp;
+    void hub.append(endOf({ ...last, timestamp })).catch(() => undefined);
   }
   return sessions;
 }

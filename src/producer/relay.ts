@@ -82,7 +82,7 @@ export function createRelay(hub: Hub, ids: Ids): Relay {
         [EXTENSION_PREFIX]: { ...(recorded ? aboutQuestions(own, named) : {}), relayed: true },
       },
     };
-    const appended = hub.append(session.last, options, PASSED);
+    const appended = hub.append(session.last, { ...options, whole: recorded }, PASSED);
     const [silent] = sessions.size > MOST_SESSIONS ? sessions : [];
     if (!silent) return appended;
     sessions.delete(silent[0]);

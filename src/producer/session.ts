@@ -84,7 +84,7 @@ export class Session {
       this.#tools.count = past.tools;
       hub.open(handle);
       const close = (failed: FailSpec) => this.fail(failed);
-      this.#interruption = new Interruption(stage, this.#asking, past, context.resume_within_seconds, close);
+      this.#interruption = new Interruption(stage, this.#asking, past, { ...context, close });
     } else this.#begin(spec as SessionSpec, handle);
   }
 

@@ -80,23 +80,28 @@ export class Tools {
       await stage.emit("aaep:agent.tool.invoked", words, fields, { facts });
     } catch (error) {
       this.#running--;
-      intent?.ended("error");
+      intent?.ended("not_started");
       throw error;
     }
     // The log took its time and the session ended meanwhile, which has closed this call already: nothing may start.
-    if (stage.ended) return undefined;
+    if (stage.ended) {
+      intent?.ended("not_started");
+      return undefined;
+    }
     const startedAt = clock.now();
+    let started = false;
     const finish = (status: "success" | "error" | "timeout", summary: Summary, error_message?: Summary) => {
       this.#running--;
       this.count++;
       this.underWay.delete(tool_call_id);
+      const facts = intent?.ended(started ? status : "not_started") ?? [];
       if (stage.ended) return;
       const duration_ms = elapsed(clock, startedAt);
       void stage.emit(
         "aaep:agent.tool.completed",
         { summary, ...(error_message === undefined ? {} : { error_message }) },
         { tool, tool_call_id, status, duration_ms },
-        { facts: intent?.ended(status) ?? [] },
+        { facts },
       );
       if (this.#running === 0 && stage.state === "calling_tool") void stage.enter("thinking");
     };
@@ -106,20 +111,17 @@ export class Tools {
       finish("error", takenBack, takenBack);
       return undefined;
     }
+    started = true;
     if (isIrreversible(spec)) this.underWay.add(tool_call_id);
-    intent?.recordBegun();
     try {
       const value = await this.#inTime(spec, tool_call_id, work);
-      intent?.recordEnded("success");
       finish("success", spec.done ?? stage.own((phrases) => phrases.done));
       return { value };
     } catch (error) {
       const late = error instanceof EarshotError && error.code === "tool_timeout";
       // The error itself stays with the caller: its text was not written for the person (EVT-16).
       const own = spec.failed && !late ? spec.failed : stage.own((phrases) => failure(phrases, spec, late));
-      const status = late ? "timeout" : "error";
-      intent?.recordEnded(status);
-      finish(status, own, own);
+      finish(late ? "timeout" : "error", own, own);
       throw error;
     }
   }

@@ -4,7 +4,13 @@ import { EXTENSION_URI } from "../protocol/extension.ts";
 import { codePoints } from "../protocol/formats.ts";
 import { localizationHints, VARIANT_BASES } from "../protocol/language.ts";
 import { EMIT_LIMITS, fitsBytes, utf8Length } from "../protocol/limits.ts";
-import { AAEP_VERSION, CORE_CONTEXT, type CoreEventType, type ProducerIdentity } from "../protocol/types.ts";
+import {
+  AAEP_VERSION,
+  CORE_CONTEXT,
+  type CoreEventType,
+  type LocalizationHints,
+  type ProducerIdentity,
+} from "../protocol/types.ts";
 import type { SecretCatcher } from "./secrets.ts";
 
 interface VoiceOptions {
@@ -30,6 +36,17 @@ const SPOKEN = new RegExp(`^(?:${VARIANT_BASES.join("|")}|args_summary|request_t
 const SHORT = /^(?:summary_terse|description|context|error_message|remediation_hint)(?:_|$)/;
 const MOST = 16_384;
 const MOST_SHORT = 4_096;
+
+/** What a field of this name is to a voice; there are few names, and they come again with every token. */
+const kinds = new Map<string, "spoken" | "short" | "silent">();
+function kindOf(key: string): "spoken" | "short" | "silent" {
+  let kind = kinds.get(key);
+  if (kind === undefined) {
+    kind = SPOKEN.test(key) ? (SHORT.test(key) ? "short" : "spoken") : "silent";
+    if (kinds.size < 1000) kinds.set(key, kind);
+  }
+  return kind;
+}
 
 /** Control characters say nothing, and overrides make text look like other text (CON-67). Isolates and marks stay. */
 const UNSPEAKABLE = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u202d\u202e]/g;
@@ -69,6 +86,12 @@ function createSpeakable(secrets: SecretCatcher) {
 export function createVoice(options: VoiceOptions) {
   const { session_id, producer, clock, secrets, correlation_id, after = "" } = options;
   const speakable = createSpeakable(secrets);
+  const hints = new Map<string, LocalizationHints>();
+  const hintsOf = (language: string): LocalizationHints => {
+    const known = hints.get(language) ?? localizationHints(language);
+    hints.set(language, known);
+    return known;
+  };
   let last = after;
   const timestamp = (): string => {
     const now = clock.timestamp();
@@ -88,13 +111,15 @@ export function createVoice(options: VoiceOptions) {
       timestamp: timestamp(),
       producer,
       urgency: URGENCY[type] ?? "normal",
-      localization_hints: localizationHints(language),
+      localization_hints: hintsOf(language),
       ...(correlation_id === undefined ? {} : { correlation_id }),
     };
-    for (const [key, value] of Object.entries(fields)) {
+    for (const key of Object.keys(fields)) {
+      const value = fields[key];
       if (value === undefined) continue;
-      const isText = typeof value === "string" && SPOKEN.test(key);
-      event[key] = isText ? speakable(value, SHORT.test(key) ? MOST_SHORT : MOST) : value;
+      const kind = typeof value === "string" ? kindOf(key) : "silent";
+      event[key] =
+        kind === "silent" ? value : speakable(value as string, kind === "short" ? MOST_SHORT : MOST);
     }
     return event;
   };

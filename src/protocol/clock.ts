@@ -11,9 +11,16 @@ export interface Clock {
 /** setTimeout fires at once beyond this; longer waits go in steps. */
 const LONGEST_TIMEOUT = 2_000_000_000;
 
+/** Many things happen within a millisecond, and are written at the same time. */
+let written = { ms: NaN, text: "" };
+
 export const systemClock: Clock = {
   now: () => performance.now(),
-  timestamp: () => new Date().toISOString(),
+  timestamp: () => {
+    const ms = Date.now();
+    if (ms !== written.ms) written = { ms, text: new Date(ms).toISOString() };
+    return written.text;
+  },
   timer(at, callback) {
     let handle: ReturnType<typeof setTimeout>;
     const arm = () => {

@@ -1,4 +1,6 @@
 /** `earshot/protocol`: validate, build, negotiate and reason about any AAEP 1.0 message. No Node, no eval. */
+
+export { compactType } from "./compact-type.ts";
 export { describeIssues, EarshotError, ProtocolError } from "./errors.ts";
 export * from "./filters.ts";
 export { createIds, type IdPrefix, type Ids, type RandomBytes, systemRandom } from "./ids.ts";
@@ -13,5 +15,5 @@ export {
   utf8Length,
 } from "./limits.ts";
 export * from "./negotiate.ts";
-export { compactType, isMessage, type Parsed, type ParseOptions, parse, parseValue } from "./parse.ts";
+export { isMessage, type Parsed, type ParseOptions, parse, parseValue } from "./parse.ts";
 export * from "./types.ts";

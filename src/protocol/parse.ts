@@ -5,6 +5,7 @@
  * types, fields, enum values and extensions pass with a diagnostic (CON-37, CON-38). A consent reply is taken or
  * refused as it stands in either mode; only its time may have any form RFC 3339 knows. Nothing here throws.
  */
+import { compactType } from "./compact-type.ts";
 import { explain } from "./explain.ts";
 import { isObject } from "./formats.ts";
 import { EVENTS, EXTENSION_EVENT, MESSAGES } from "./generated/tables.ts";
@@ -44,14 +45,7 @@ export type Parsed =
   | { ok: false; type: string | undefined; issues: readonly Issue[] };
 
 const NONE: readonly Issue[] = Object.freeze([]);
-const CORE_TYPE = /^https:\/\/aaep-protocol\.org\/(?:types\/|vocab\/v1#)(.+)$/;
 const EVENT_TYPE = /^[A-Za-z][A-Za-z0-9+.-]*:[^\s]+$/;
-
-/** Both spellings of a core type are the same type (ENV-06, CON-35). */
-export function compactType(type: string): string {
-  const match = type.charCodeAt(0) === 104 ? CORE_TYPE.exec(type) : null;
-  return match ? `aaep:${match[1]}` : type;
-}
 
 const refuse = (type: string | undefined, ...issues: Issue[]): Parsed => ({ ok: false, type, issues });
 const issue = (path: string, code: string, message: string, ruling: string): Issue => ({

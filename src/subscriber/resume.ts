@@ -12,8 +12,14 @@ interface HeardOutput {
 }
 
 export class Memory {
-  readonly #seen = new Set<string>();
+  /** The ids heard last, in two halves: the older one goes as a whole. */
+  #seen = new Set<string>();
+  #seenBefore = new Set<string>();
   readonly #outputs = new Map<string, HeardOutput>();
+  /** Where text comes in, most of it comes in one output. */
+  #current:
+    | { readonly session_id: string; readonly output_id: string | undefined; readonly heard: HeardOutput }
+    | undefined;
   #settled = true;
   cursor: string | undefined;
 
@@ -27,30 +33,42 @@ export class Memory {
     const standing = event.extensions?.["earshot"]?.["standing"] === true;
     const question = event.type.startsWith("aaep:agent.awaiting.");
     if (!standing && !question) this.#settled = true;
-    const repeated = this.#seen.has(event.event_id);
+    const repeated = this.#seen.has(event.event_id) || this.#seenBefore.has(event.event_id);
     if (isCursor && !standing && !repeated && (this.#settled || !question)) this.cursor = event.event_id;
     if (repeated) return undefined;
     this.#seen.add(event.event_id);
-    if (this.#seen.size > REMEMBERED) this.#seen.delete(this.#seen.values().next().value!);
+    if (this.#seen.size >= REMEMBERED) {
+      this.#seenBefore = this.#seen;
+      this.#seen = new Set();
+    }
     return event.type === "aaep:agent.output.streaming" ? this.#unheard(event as OutputStreaming) : event;
+  }
+
+  #heardOf({ session_id, output_id }: OutputStreaming): HeardOutput {
+    const current = this.#current;
+    if (current?.session_id === session_id && current.output_id === output_id && !current.heard.complete)
+      return current.heard;
+    const key = `${session_id} ${output_id ?? ""}`;
+    const known = this.#outputs.get(key);
+    // Where outputs have no ids, the next one begins when the last is complete.
+    const heard =
+      known && !(known.complete && output_id === undefined) ? known : { next: 0, complete: false };
+    // The output heard last is forgotten last, also after its end: a resume may begin before it.
+    this.#outputs.delete(key);
+    this.#outputs.set(key, heard);
+    if (this.#outputs.size > REMEMBERED) this.#outputs.delete(this.#outputs.keys().next().value!);
+    this.#current = { session_id, output_id, heard };
+    return heard;
   }
 
   /** Text cut another way has other ids: what of it is new is told by output and position. */
   #unheard(event: OutputStreaming): OutputStreaming | undefined {
-    const key = `${event.session_id} ${event.output_id ?? ""}`;
-    const known = this.#outputs.get(key);
-    // Where outputs have no ids, the next one begins when the last is complete.
-    const heard =
-      known && !(known.complete && event.output_id === undefined) ? known : { next: 0, complete: false };
+    const heard = this.#heardOf(event);
     const { next, complete } = heard;
     const { chunk, position } = event;
     const end = position + codePoints(chunk);
     heard.next = Math.max(next, end);
     heard.complete ||= event.complete === true;
-    // The output heard last is forgotten last, also after its end: a resume may begin before it.
-    this.#outputs.delete(key);
-    this.#outputs.set(key, heard);
-    if (this.#outputs.size > REMEMBERED) this.#outputs.delete(this.#outputs.keys().next().value!);
     if (position >= next && !complete) return event;
     if (end > next)
       return {

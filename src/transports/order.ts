@@ -1,7 +1,8 @@
 /**
  * For transports on which one message may overtake another (TRN-04): the producer's end numbers every event of a
  * session as this subscription hears it (CON-09), the listener's end puts them in order again. What does not come is not
- * waited for forever: the line is given up, and a new one goes on after the last event that was heard in order.
+ * waited for forever: the line is given up, and a new one goes on after the last event that was heard in order. What
+ * does not come there either was not kept, such as a summary: it is passed over.
  */
 import type { Outgoing, Peer } from "../protocol/door.ts";
 import type { LineEvents } from "./line.ts";
@@ -47,12 +48,16 @@ interface Waiting {
 }
 
 /** Where a subscription is in each of its sessions, over all its lines. */
-export type Places = Map<string, number>;
+export interface Places {
+  readonly next: Map<string, number>;
+  /** Numbers a line was given up for. */
+  readonly missed: Map<string, number>;
+}
 
 /** A line's events in order, whatever order they come in. Messages that are no numbered events pass at once. */
 export function inOrder(
   events: LineEvents,
-  places: Places,
+  { next: places, missed }: Places,
   after: (ms: number, callback: () => void) => () => void,
 ): LineEvents {
   const waiting = new Map<string, Map<number, Waiting>>();
@@ -61,6 +66,18 @@ export function inOrder(
   let stopWaiting = () => {};
   const giveUp = () => {
     if (!open) return;
+    let lost = false;
+    for (const [session_id, held] of [...waiting]) {
+      const due = places.get(session_id) ?? 0;
+      if (missed.get(session_id) === due) {
+        keep(places, session_id, Math.min(...held.keys()));
+        release(session_id);
+      } else {
+        keep(missed, session_id, due);
+        lost = true;
+      }
+    }
+    if (!lost) return watch();
     open = false;
     stopWaiting();
     const message = "Something that was said did not arrive. It is asked for again.";

@@ -4,7 +4,6 @@ import type { Announcer, Utterance } from "../subscriber/announcer.ts";
 
 export interface Voice {
   /** Resolves once it was said to its end, or stopped; without a promise it was said at once, as a line is written. */
-  // biome-ignore lint/suspicious/noConfusingVoidType: a function that returns nothing is such a voice.
   say(utterance: Utterance): Promise<void> | void;
   /** Stops what this voice is saying, and nobody else's speech. */
   stop(): void;

@@ -92,7 +92,11 @@ export class Announce {
 
   /** The one the focus is in; else the one that was opened last. */
   #topmost(): HTMLElement | undefined {
-    for (let node: Node | null = deepActive(); node; node = node.parentNode ?? ((node as ShadowRoot).host || null))
+    for (
+      let node: Node | null = deepActive();
+      node;
+      node = node.parentNode ?? ((node as ShadowRoot).host || null)
+    )
       if (node instanceof HTMLElement && node.matches(MODAL) && isModal(node)) return node;
     const open = [...document.querySelectorAll<HTMLElement>(MODAL)].filter(isModal);
     const own = this.#own();

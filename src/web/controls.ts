@@ -1,7 +1,8 @@
 /** What a person may set on the page, as plain form controls; each change is told to the agent at once. */
-import type { EarSettings, Speed } from "./settings.ts";
+
 import { LANGUAGES, supported, type Wording } from "./languages.ts";
 import { make } from "./runs.ts";
+import type { EarSettings, Speed } from "./settings.ts";
 import type { WordKey } from "./words.ts";
 
 type Choice = readonly [value: string, word: WordKey];

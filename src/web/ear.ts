@@ -4,7 +4,13 @@
  */
 import { type Clock, systemClock } from "../protocol/clock.ts";
 import type { AgentEvent, Capabilities } from "../protocol/types.ts";
-import { Announcer, type AnswerInput, type Outgoing, textOf, type Utterance } from "../subscriber/announcer.ts";
+import {
+  Announcer,
+  type AnswerInput,
+  type Outgoing,
+  textOf,
+  type Utterance,
+} from "../subscriber/announcer.ts";
 import { loadLanguage } from "./languages.ts";
 import type { Line } from "./line.ts";
 import { capabilitiesOf, type EarSettings, paceOf, rateOf } from "./settings.ts";
@@ -52,6 +58,8 @@ export interface EarView {
   say(utterance: Utterance): void;
   /** Everything heard, for the transcript. */
   event(event: AgentEvent): void;
+  /** Words about it, in the order things happened, said aloud or not. */
+  note(utterance: Utterance): void;
   /** The question to be put, or that there is none any more; or anything else changed. */
   changed(): void;
 }
@@ -87,7 +95,10 @@ export class Ear {
   readonly #clock: Clock;
   readonly #tabs: Tabs;
   readonly #unsaid = new Unsaid();
-  readonly #sending = new Map<string, { readonly message: Outgoing; readonly settle: (taken: boolean | undefined) => void }>();
+  readonly #sending = new Map<
+    string,
+    { readonly message: Outgoing; readonly settle: (taken: boolean | undefined) => void }
+  >();
   readonly #log: AgentEvent[] = [];
   readonly #postponed = new Set<string>();
   #settings: EarSettings;
@@ -101,6 +112,7 @@ export class Ear {
   #saidAt = -Infinity;
   #timer: (() => void) | undefined;
   #numbers = 0;
+  #noted = 0;
 
   constructor(options: EarOptions, view: EarView) {
     this.#options = options;
@@ -204,7 +216,12 @@ export class Ear {
 
   /** Words of the page's own, e.g. that a question waits. */
   notice(utterance: Omit<Utterance, "id" | "words" | "kind">): void {
-    this.#unsaid.add({ ...utterance, id: --this.#numbers, words: textOf(utterance).split(/\s+/u).length, kind: "notice" });
+    this.#unsaid.add({
+      ...utterance,
+      id: --this.#numbers,
+      words: textOf(utterance).split(/\s+/u).length,
+      kind: "notice",
+    });
     this.pump();
   }
 
@@ -221,11 +238,14 @@ export class Ear {
     this.#timer?.();
     const now = this.#clock.now();
     this.announcer.tick(now);
+    this.#note();
     if (this.#tabs.speaks) this.#speakNow(now);
     else this.#store(now);
     this.#forget();
     const gate = this.#waitsFor;
-    const times = [this.announcer.wakeAt(now), gate > now ? gate : undefined].filter((at) => at !== undefined);
+    const times = [this.announcer.wakeAt(now), gate > now ? gate : undefined].filter(
+      (at) => at !== undefined,
+    );
     if (times.length === 0) return;
     this.#timer = this.#clock.timer(Math.max(Math.min(...times), now + 1), () => this.pump());
   }
@@ -271,6 +291,12 @@ export class Ear {
       this.#view.changed();
     }
     return utterance;
+  }
+
+  #note(): void {
+    const fresh = this.announcer.history.filter(({ utterance }) => utterance.id > this.#noted);
+    for (const { utterance } of fresh) this.#view.note(utterance);
+    this.#noted = fresh.at(-1)?.utterance.id ?? this.#noted;
   }
 
   #forget(): void {
@@ -401,6 +427,7 @@ export class Ear {
     for (const event of events) {
       this.#keep(event);
       this.announcer.hear(event, now);
+      this.#note();
       this.#view.event(event);
     }
     this.#place = place;
@@ -415,6 +442,7 @@ export class Ear {
     this.#place = place;
     this.#keep(event);
     this.announcer.hear(event, this.#clock.now());
+    this.#note();
     this.#view.event(event);
     this.#flush();
   }

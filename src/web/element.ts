@@ -24,7 +24,7 @@ export interface EarshotAnnounced {
   readonly by: "mouth" | "dialog";
 }
 
-/** Shown and spoken, by which of its kinds an utterance also belongs in the transcript. */
+/** What belongs in the transcript besides the agent's own text. */
 const NOTED: ReadonlySet<string> = new Set(
   "started completed errored cancelled handoff tool settled answer unknown".split(" "),
 );
@@ -32,11 +32,15 @@ const NOTED: ReadonlySet<string> = new Set(
 const AFTER_FOCUS_MS = 700;
 const OPEN_KEY = "Alt+Shift+Q";
 
-const oneOf = <Value extends string>(value: string | null, known: readonly Value[], otherwise: Value): Value =>
-  known.includes(value as Value) ? (value as Value) : otherwise;
+const oneOf = <Value extends string>(
+  value: string | null,
+  known: readonly Value[],
+  otherwise: Value,
+): Value => (known.includes(value as Value) ? (value as Value) : otherwise);
 
 /** Where there is no DOM, as on a server that renders pages, the class can still be imported. */
-const Base = (globalThis as { HTMLElement?: typeof HTMLElement }).HTMLElement ?? (class {} as typeof HTMLElement);
+const Base =
+  (globalThis as { HTMLElement?: typeof HTMLElement }).HTMLElement ?? (class {} as typeof HTMLElement);
 
 export class EarshotLive extends Base {
   static readonly observedAttributes = ["src", "lang", "verbosity", "load", "speed", "account"];
@@ -89,7 +93,8 @@ export class EarshotLive extends Base {
 
   #start(): void {
     const src = this.getAttribute("src");
-    const wanted = src === null ? undefined : `${new URL(src, document.baseURI).href} ${this.getAttribute("account")}`;
+    const wanted =
+      src === null ? undefined : `${new URL(src, document.baseURI).href} ${this.getAttribute("account")}`;
     if (wanted === this.#running && this.#ear) return;
     this.#stop();
     if (src === null || wanted === undefined) return;
@@ -110,6 +115,7 @@ export class EarshotLive extends Base {
       {
         say: (utterance) => parts.say(utterance),
         event: (event) => parts.transcript.event(event),
+        note: (utterance) => parts.note(utterance),
         changed: () => parts.changed(),
       },
     );
@@ -156,7 +162,14 @@ class Parts {
       () => this.#ear.announcer,
     );
     const voice = make("div", { class: "voice" });
-    this.#frame.append(this.#status, this.#waiting, this.#bar, this.#heading, this.transcript.element, this.#settings);
+    this.#frame.append(
+      this.#status,
+      this.#waiting,
+      this.#bar,
+      this.#heading,
+      this.transcript.element,
+      this.#settings,
+    );
     this.#root.replaceChildren(this.#frame, voice);
     this.#keys = new Keys(() => this.#touch());
     this.#announce = new Announce(voice, () => this.#dialog.element);
@@ -197,8 +210,12 @@ class Parts {
     this.#last = utterance;
     this.#announce.say(utterance.runs, utterance.urgency === "critical");
     this.#tell(utterance, "mouth");
-    if (NOTED.has(utterance.kind)) this.transcript.note(utterance.session_id, utterance.runs, utterance.kind);
     this.changed();
+  }
+
+  note({ kind, session_id, runs, asked }: Utterance): void {
+    const shown = asked?.step === "ask" ? this.#ear.announcer.phrases.join(asked.parts) : runs;
+    if (asked ? asked.step === "ask" : NOTED.has(kind)) this.transcript.note(session_id, shown, kind);
   }
 
   changed(): void {
@@ -335,5 +352,6 @@ class Parts {
 
 /** Makes `<earshot-live>` known to this page; once is enough. */
 export function defineEarshotLive(name = "earshot-live"): void {
-  if (typeof customElements === "object" && !customElements.get(name)) customElements.define(name, EarshotLive);
+  if (typeof customElements === "object" && !customElements.get(name))
+    customElements.define(name, EarshotLive);
 }

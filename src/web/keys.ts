@@ -11,7 +11,8 @@ const DECIDING: ReadonlySet<string> = new Set(["Enter", "NumpadEnter", "Space", 
 /** A second stroke this soon after a dialog has gone was meant for it, not for the page behind it. */
 const DOUBLE_MS = 500;
 
-const EDITABLE = "input:not([type=button],[type=checkbox],[type=radio],[type=submit],[type=reset],[type=range],[type=color],[type=file],[type=image]), textarea, select, [contenteditable]:not([contenteditable=false]), [role=textbox], [role=searchbox], [role=combobox]";
+const EDITABLE =
+  "input:not([type=button],[type=checkbox],[type=radio],[type=submit],[type=reset],[type=range],[type=color],[type=file],[type=image]), textarea, select, [contenteditable]:not([contenteditable=false]), [role=textbox], [role=searchbox], [role=combobox]";
 
 export class Keys {
   readonly #down = new Set<string>();

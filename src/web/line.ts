@@ -5,8 +5,8 @@ import {
   type ClientTransport,
   type ConfirmationAsk,
   type LineError,
-  Subscriber,
   type SubscribeOptions,
+  Subscriber,
   transportFor,
 } from "../connect/index.ts";
 import type { Clock } from "../protocol/clock.ts";

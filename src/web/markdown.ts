@@ -84,7 +84,7 @@ function listOf(lines: readonly string[], from: number, words: MarkdownWords): [
   for (; at < lines.length; at++) {
     const line = lines[at]!;
     const found = ITEM.exec(line);
-    const depth = found?.[1]!.length ?? 0;
+    const depth = found?.[1]?.length ?? 0;
     if (found && depth >= indent + 2 && item && depth < 12) {
       const [inner, end] = listOf(lines, at, words);
       item.append(inner);
@@ -93,7 +93,8 @@ function listOf(lines: readonly string[], from: number, words: MarkdownWords): [
     else if (found) {
       item = make("li", { dir: "auto" }, ...inline(found[4]!.replace(/^\[[ xX]\]\s+/u, ""), words));
       list.append(item);
-    } else if (line.trim() !== "" && /^\s{2,}/u.test(line) && item) item.append(" ", ...inline(line.trim(), words));
+    } else if (line.trim() !== "" && /^\s{2,}/u.test(line) && item)
+      item.append(make("span", {}, " ", ...inline(line.trim(), words)));
     else if (line.trim() !== "" || !ITEM.test(lines[at + 1] ?? "")) break;
   }
   return [list, at - 1];
@@ -107,7 +108,13 @@ function tableOf(lines: readonly string[], from: number, words: MarkdownWords): 
       .split("|")
       .map((cell) => inline(cell.trim(), words));
   const row = (name: "th" | "td", line: string) =>
-    make("tr", {}, ...cells(line).map((cell) => make(name, name === "th" ? { scope: "col", dir: "auto" } : { dir: "auto" }, ...cell)));
+    make(
+      "tr",
+      {},
+      ...cells(line).map((cell) =>
+        make(name, name === "th" ? { scope: "col", dir: "auto" } : { dir: "auto" }, ...cell),
+      ),
+    );
   const body = make("tbody");
   let at = from + 2;
   for (; at < lines.length && lines[at]!.includes("|"); at++) body.append(row("td", lines[at]!));

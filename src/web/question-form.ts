@@ -2,8 +2,8 @@
 import type { AwaitingClarification } from "../protocol/types.ts";
 import type { AnswerInput } from "../subscriber/announcer.ts";
 import { neutralize } from "../subscriber/neutralize.ts";
-import { make } from "./runs.ts";
 import type { Wording } from "./languages.ts";
+import { make } from "./runs.ts";
 
 export interface QuestionForm {
   readonly nodes: readonly HTMLElement[];
@@ -21,7 +21,11 @@ export function questionForm(event: AwaitingClarification, { words, language }: 
     make("input", { type: "radio", name: "choice", id: `choice-${index}`, value: String(index + 1) }),
   );
   const hints = event.localization_hints?.primary_language;
-  const error = make("p", { id: "error", part: "error", class: "error", lang: language, hidden: true }, words.not_an_answer);
+  const error = make(
+    "p",
+    { id: "error", part: "error", class: "error", lang: language, hidden: true },
+    words.not_an_answer,
+  );
   const nodes: HTMLElement[] = [];
   if (radios.length > 0) {
     const options = radios.map((radio, index) =>
@@ -42,7 +46,11 @@ export function questionForm(event: AwaitingClarification, { words, language }: 
     ? make("input", { id: "answer", inputmode: "decimal", autocomplete: "off", part: "field" })
     : make("textarea", { id: "answer", rows: "3", part: "field", dir: "auto" });
   if (typed) {
-    const label = make("label", { for: "answer", lang: language }, numeric ? words.your_number : words.your_answer);
+    const label = make(
+      "label",
+      { for: "answer", lang: language },
+      numeric ? words.your_number : words.your_answer,
+    );
     nodes.push(make("div", { class: "field" }, label, field));
   }
   nodes.push(error);

@@ -62,10 +62,14 @@ export class QuestionDialog {
   get element(): HTMLDialogElement | undefined {
     return this.#dialog;
   }
+  /** The utterance that was put last. */
+  get given(): number | undefined {
+    return this.#given;
+  }
 
   /** Opens it, or shows its next step. The same again changes nothing. */
   show(view: QuestionView): void {
-    if (this.#given === view.utterance.id && this.#dialog) return;
+    if (this.#given === view.utterance.id) return;
     this.#given = view.utterance.id;
     this.#sent = false;
     if (view.utterance.asked!.step === "ask") this.#first = view;
@@ -76,7 +80,7 @@ export class QuestionDialog {
   close(): void {
     const dialog = this.#dialog;
     if (!dialog) return;
-    this.#dialog = this.#shown = undefined;
+    this.#dialog = this.#shown = this.#given = undefined;
     dialog.close();
     dialog.remove();
     this.#hooks.keys.gone();
@@ -107,14 +111,24 @@ export class QuestionDialog {
     const second = utterance.asked!.step === "read_back";
     const { words, language } = wording;
     const title = second ? words.check_heading : fill(words.question_from, { agent: view.agent });
-    const heading = make("h2", { id: "question", tabindex: "-1", part: "question-heading", lang: language }, title);
-    const more = view.more > 0 && make("p", { part: "more" }, ...runNodes(view.phrases.say("questions_waiting", { count: view.more })));
+    const heading = make(
+      "h2",
+      { id: "question", tabindex: "-1", part: "question-heading", lang: language },
+      title,
+    );
+    const more =
+      view.more > 0 &&
+      make("p", { part: "more" }, ...runNodes(view.phrases.say("questions_waiting", { count: view.more })));
     const body = make("div", { id: "body", part: "question-body" }, ...this.#paragraphs(view), more);
     const form =
       view.event.type === "aaep:agent.awaiting.clarification" ? questionForm(view.event, wording) : undefined;
     const actions = make("div", { class: "actions", part: "actions" });
     for (const [word, part, press] of this.#buttons(view, form)) {
-      const button = make("button", { type: "button", part: `button ${part}`, class: part, lang: language }, words[word]);
+      const button = make(
+        "button",
+        { type: "button", part: `button ${part}`, class: part, lang: language },
+        words[word],
+      );
       button.addEventListener("click", () => {
         const idle = performance.now() < this.#armedAt || (this.#sent && part !== "later");
         if (!idle) press();
@@ -151,9 +165,13 @@ export class QuestionDialog {
   }
 
   #paragraphs({ utterance, event, phrases }: QuestionView): HTMLElement[] {
-    const grave = new Set(["risk_high", "irreversible", "mixed_scripts", "hidden_text"].map((key) => phrases.text(key as "risk_high")));
+    const grave = new Set(
+      ["risk_high", "irreversible", "mixed_scripts", "hidden_text"].map((key) =>
+        phrases.text(key as "risk_high"),
+      ),
+    );
     const choices = event.type === "aaep:agent.awaiting.clarification" ? (event.choices?.length ?? 0) : 0;
-    const listed = new RegExp(`^(?:[1-9]|[1-9][0-9]+)[^0-9]`, "u");
+    const listed = /^(?:[1-9]|[1-9][0-9]+)[^0-9]/u;
     return utterance.asked!.parts.map((part) => {
       const text = part.map((run: Run) => run.text).join("");
       const said = choices > 0 && (listed.test(text) || text === phrases.text("choices", { count: choices }));
@@ -167,7 +185,9 @@ export class QuestionDialog {
     const { event } = view;
     const deadline = event.extensions?.["earshot"]?.["deadline"] as { extensions_left?: number } | undefined;
     const more: Button[] =
-      (deadline?.extensions_left ?? 0) > 0 ? [["more_time", "more-time", () => void this.#hooks.answer({ kind: "more" })]] : [];
+      (deadline?.extensions_left ?? 0) > 0
+        ? [["more_time", "more-time", () => void this.#hooks.answer({ kind: "more" })]]
+        : [];
     const later: Button = ["later", "later", () => this.#hooks.postpone()];
     if (form) return [...this.#answers(form), ...more, later];
     const refuse: Button = ["refuse", "refuse", () => this.#send({ kind: "no" })];

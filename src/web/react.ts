@@ -1,5 +1,5 @@
 /** `earshot/react`: the same listener as a hook, and the element as a component. React 18 or newer, brought by the page. */
-import { createElement, type ReactElement, useEffect, useRef, useState, useSyncExternalStore } from "react";
+import { createElement, type ReactElement, useCallback, useEffect, useRef, useState } from "react";
 import type { AgentEvent } from "../protocol/types.ts";
 import type { AnswerInput, Utterance } from "../subscriber/announcer.ts";
 import { Ear, type LineState, type Token } from "./ear.ts";
@@ -11,6 +11,8 @@ export interface UseEarshotOptions extends Partial<EarSettings> {
   readonly account?: string;
   /** Called with everything heard. */
   readonly onEvent?: (event: AgentEvent) => void;
+  /** Called with words about what happened, for a transcript of your own. */
+  readonly onNote?: (utterance: Utterance) => void;
   /** Called with each announcement this tab should make; hand it to your own live region. */
   readonly onSay?: (utterance: Utterance) => void;
 }
@@ -25,4 +27,109 @@ export interface Earshot {
   postpone(): void;
   reopen(): void;
   set(changed: Partial<EarSettings>): void;
+}
+
+const NOWHERE: LineState = { state: "connecting", agent: "" };
+
+/** Hears the agent at `src` for as long as the component is there. Nothing is shown or said unless you do it. */
+export function useEarshot(src: string, options: UseEarshotOptions = {}): Earshot {
+  const settings = settingsOf(options);
+  const latest = useRef(options);
+  latest.current = options;
+  const [ear, setEar] = useState<Ear | undefined>(undefined);
+  const [, draw] = useState(0);
+  const { account } = options;
+
+  useEffect(() => {
+    const presence = () => ({ at: Date.now(), visible: document.visibilityState === "visible" });
+    const { token } = latest.current;
+    const made = new Ear(
+      {
+        address: new URL(src, document.baseURI).href.replace(/\/$/, ""),
+        settings: settingsOf(latest.current),
+        ...(token === undefined ? {} : { token }),
+        ...(account === undefined ? {} : { account }),
+        host: window,
+        presence: presence(),
+      },
+      {
+        say: (utterance) => latest.current.onSay?.(utterance),
+        event: (event) => latest.current.onEvent?.(event),
+        note: (utterance) => latest.current.onNote?.(utterance),
+        changed: () => draw((count) => count + 1),
+      },
+    );
+    const touch = () => made.touch(presence());
+    window.addEventListener("focus", touch);
+    document.addEventListener("visibilitychange", touch);
+    setEar(made);
+    void made.start();
+    return () => {
+      window.removeEventListener("focus", touch);
+      document.removeEventListener("visibilitychange", touch);
+      made.stop();
+    };
+  }, [src, account]);
+
+  return {
+    line: ear?.line ?? NOWHERE,
+    settings: ear?.settings ?? settings,
+    asked: ear?.asked,
+    questions: ear?.announcer.questions ?? 0,
+    answer: useCallback((input) => ear?.answer(input), [ear]),
+    postpone: useCallback(() => ear?.postpone(), [ear]),
+    reopen: useCallback(() => ear?.reopen(), [ear]),
+    set: useCallback((changed) => void ear?.set(changed), [ear]),
+  };
+}
+
+const settingsOf = ({ languages, verbosity, load, speed }: UseEarshotOptions): EarSettings => ({
+  languages: languages ?? (typeof navigator === "object" ? [...navigator.languages] : ["en"]),
+  verbosity: verbosity ?? "normal",
+  load: load ?? "medium",
+  speed: speed ?? "medium",
+});
+
+export interface EarshotLiveProps {
+  readonly src: string;
+  readonly lang?: string;
+  readonly verbosity?: EarSettings["verbosity"];
+  readonly load?: EarSettings["load"];
+  readonly speed?: EarSettings["speed"];
+  readonly account?: string;
+  readonly token?: Token;
+  readonly className?: string;
+  readonly onAnnounced?: (announced: EarshotAnnounced) => void;
+  /** Handed the element, e.g. for `addTurn`. */
+  readonly onElement?: (element: LiveElement | null) => void;
+}
+
+/** `<earshot-live>` with properties: transcript, announcements, questions and settings, as they are without React. */
+export function EarshotLive(props: EarshotLiveProps): ReactElement {
+  const { src, token, className, onAnnounced, onElement, ...attributes } = props;
+  const node = useRef<LiveElement | null>(null);
+  const latest = useRef(onAnnounced);
+  latest.current = onAnnounced;
+  const [ready, setReady] = useState(false);
+  const keep = useCallback(
+    (element: LiveElement | null) => {
+      node.current = element;
+      onElement?.(element);
+    },
+    [onElement],
+  );
+  useEffect(() => {
+    const element = node.current!;
+    const tell = (event: Event) => latest.current?.((event as CustomEvent<EarshotAnnounced>).detail);
+    element.addEventListener("earshot-announced", tell);
+    defineEarshotLive();
+    setReady(true);
+    return () => element.removeEventListener("earshot-announced", tell);
+  }, []);
+  useEffect(() => {
+    if (node.current) node.current.token = token;
+  }, [token]);
+  // The address comes last: the element starts with it, and needs its token by then.
+  const address = ready ? { src } : {};
+  return createElement("earshot-live", { ref: keep, class: className, ...attributes, ...address });
 }

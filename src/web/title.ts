@@ -7,7 +7,8 @@ let added = "";
 export function markTitle(owner: object, words: string | undefined): void {
   if (words === undefined) waiting.delete(owner);
   else waiting.set(owner, words);
-  const plain = added !== "" && document.title.startsWith(added) ? document.title.slice(added.length) : document.title;
+  const plain =
+    added !== "" && document.title.startsWith(added) ? document.title.slice(added.length) : document.title;
   const [first] = waiting.values();
   added = first === undefined ? "" : `${first} – `;
   if (document.title !== added + plain) document.title = added + plain;

@@ -65,7 +65,20 @@ export class Transcript {
   note(session_id: string | undefined, runs: readonly Run[], kind: string): void {
     const key = session_id?.slice(session_id.indexOf(" ") + 1) ?? "";
     const turn = this.#turns.get(key) ?? [...this.#turns.values()].at(-1);
-    turn?.node.append(make("p", { class: `note ${kind}`, part: "note" }, ...runNodes(runs)));
+    if (!turn) return;
+    for (const output of turn.outputs.values()) this.#settle(output);
+    turn.node.append(make("p", { class: `note ${kind}`, part: "note" }, ...runNodes(runs)));
+  }
+
+  /** What there is of it stands, if it ends where a sentence may end. */
+  #settle(output: Output): void {
+    if (!/[.!?…:;。！？؟۔।]["'”’»)\]]*\s*$/u.test(output.tail) || /^ {0,3}(?:```|~~~)/mu.test(output.tail))
+      return;
+    const { complete } = output;
+    output.complete = true;
+    this.#drawOne(output);
+    output.complete = complete;
+    this.#dirty.delete(output);
   }
 
   close(): void {
@@ -81,7 +94,11 @@ export class Transcript {
   }
 
   #section(title: string, who: string): HTMLElement {
-    return make("section", { class: `turn ${who}`, part: `turn ${who}` }, make("h3", { part: "turn-heading", dir: "auto" }, title));
+    return make(
+      "section",
+      { class: `turn ${who}`, part: `turn ${who}` },
+      make("h3", { part: "turn-heading", dir: "auto" }, title),
+    );
   }
 
   #add(key: string, turn: Turn): void {
@@ -100,9 +117,19 @@ export class Transcript {
     let output = outputs.get(id);
     if (!output || (output.complete && event.output_id === undefined)) {
       const language = event.language ?? event.localization_hints?.primary_language;
-      const place = make("div", { class: "output", part: "output", lang: language, dir: "auto" });
-      node.append(place);
-      output = { node: place, type: event.content_type, language, next: 0, tail: "", standing: 0, complete: false };
+      output = {
+        node: this.#place(node, language),
+        type: event.content_type,
+        language,
+        next: 0,
+        tail: "",
+        standing: 0,
+        complete: false,
+      };
+      outputs.set(id, output);
+    } else if (output.node !== node.lastElementChild && output.tail === "") {
+      // Something happened in between: what comes now belongs after it.
+      output = { ...output, node: this.#place(node, output.language), standing: 0 };
       outputs.set(id, output);
     }
     // What was sent again after a lost line is known by its position.
@@ -113,6 +140,12 @@ export class Transcript {
     output.complete ||= event.complete === true;
     this.#dirty.add(output);
     this.#drawing ??= setTimeout(() => this.#draw(), DRAW_MS);
+  }
+
+  #place(turn: HTMLElement, language: string | undefined): HTMLElement {
+    const place = make("div", { class: "output", part: "output", lang: language, dir: "auto" });
+    turn.append(place);
+    return place;
   }
 
   #draw(): void {

@@ -2,13 +2,8 @@
 import { createWriteStream } from "node:fs";
 import { resolve } from "node:path";
 import { finished } from "node:stream/promises";
-import {
-  type ClientTransport,
-  type ConnectOptions,
-  Subscriber,
-  transportFor,
-} from "../../connect/index.ts";
-import type { AgentEvent, Boundary, Verbosity } from "../../protocol/index.ts";
+import { type ClientTransport, type ConnectOptions, Subscriber, transportFor } from "../../connect/index.ts";
+import { type AgentEvent, type Boundary, parse, type Verbosity } from "../../protocol/index.ts";
 import { CommandError, command, EXIT, type Io, say, stopped, usage, wholeNumber } from "../command.ts";
 import { chooseAgent } from "../listen/find.ts";
 import { openLine } from "../listen/open-line.ts";
@@ -16,6 +11,8 @@ import { count, plain } from "../tools/output.ts";
 
 /** Where a reader is slower than the agent for so long, the capture ends and says so. */
 const MOST_WAITING_BYTES = 64 * 1024 * 1024;
+/** Messages that came and were not yet heard, at most. */
+const MOST_TEXTS = 10_000;
 const TERMINAL = /^aaep:agent\.session\.(completed|errored|cancelled)$/;
 
 export default command({
@@ -28,7 +25,11 @@ export default command({
     overwrite: { type: "boolean", help: "Replace the file if there is one." },
     sessions: { type: "string", value: "N", help: "End once N sessions have ended." },
     for: { type: "string", value: "SECONDS", help: "End after so long." },
-    verbosity: { type: "string", choices: ["terse", "normal", "detailed"], help: "How much detail; detailed by default." },
+    verbosity: {
+      type: "string",
+      choices: ["terse", "normal", "detailed"],
+      help: "How much detail; detailed by default.",
+    },
     lang: {
       type: "string",
       value: "TAG",
@@ -56,7 +57,10 @@ export default command({
     quiet: { type: "boolean", help: "Say nothing but errors." },
   },
   examples: [
-    ["earshot capture -o session.jsonl --sessions 1", "Records the next session of the agent that is running here."],
+    [
+      "earshot capture -o session.jsonl --sessions 1",
+      "Records the next session of the agent that is running here.",
+    ],
     ["earshot capture http://127.0.0.1:4600 | earshot validate", "Checks an agent while it speaks."],
     ["earshot capture ws://127.0.0.1:4600 --for 60 -o minute.jsonl", "Records for a minute."],
   ],
@@ -68,9 +72,11 @@ export default command({
     [130, "Stopped by Ctrl+C. What was captured is kept."],
   ],
   async run({ args, flags, io }) {
-    const most = flags.sessions === undefined ? Infinity : wholeNumber("sessions", flags.sessions, { least: 1 });
+    const most =
+      flags.sessions === undefined ? Infinity : wholeNumber("sessions", flags.sessions, { least: 1 });
     const seconds = flags.for === undefined ? undefined : secondsOf(flags.for);
-    const rate = flags.rate === undefined ? undefined : wholeNumber("rate", flags.rate, { least: 1, most: 100_000 });
+    const rate =
+      flags.rate === undefined ? undefined : wholeNumber("rate", flags.rate, { least: 1, most: 100_000 });
     const news = flags.quiet ? () => undefined : (line: string) => say(io, line);
     const { address, name } = await chooseAgent(io, args[0], async () => undefined);
     const heard = { events: 0, sessions: 0, unreadable: 0, gaps: 0 };
@@ -84,16 +90,14 @@ export default command({
     };
     file?.on("error", (error) => end(`failed: ${error.message}`));
 
-    let raw = "";
+    const texts = createTexts();
     const connect = async (to: string, options: ConnectOptions): Promise<Subscriber> => {
       const { token: _, ...rest } = options;
-      const transport = tapped(await transportFor(to, options), (text) => {
-        raw = text;
-      });
+      const transport = tapped(await transportFor(to, options), texts.came);
       const subscriber = new Subscriber(transport, rest);
       subscriber.on("event", (event) => {
         heard.events++;
-        write(asLine(event, raw));
+        write(asLine(event, texts.of(event)));
         if (event.type === "aaep:agent.session.started") news(`Began: ${wordsOf(event)}`);
         const ended = TERMINAL.exec(event.type)?.[1];
         if (ended === undefined) return;
@@ -103,7 +107,7 @@ export default command({
       });
       subscriber.on("violation", () => {
         heard.unreadable++;
-        write(raw.replaceAll(/[\r\n]+/g, " "));
+        write(texts.unreadable().replaceAll(/[\r\n]+/g, " "));
       });
       subscriber.on("gap", () => {
         heard.gaps++;
@@ -121,10 +125,16 @@ export default command({
     let subscriber: Subscriber | undefined;
     let timer: NodeJS.Timeout | undefined;
     try {
-      subscriber = await openLine(io, address, flags.token ?? io.env["EARSHOT_TOKEN"], {
-        ...wishes(flags, rate),
-        signal: io.signal,
-      }, connect);
+      subscriber = await openLine(
+        io,
+        address,
+        flags.token ?? io.env["EARSHOT_TOKEN"],
+        {
+          ...wishes(flags, rate),
+          signal: io.signal,
+        },
+        connect,
+      );
       news(`Capturing ${plain(name)}. Press Ctrl+C to stop.`);
       if (seconds !== undefined) timer = setTimeout(() => end("time"), seconds * 1000);
       await Promise.race([stopped(io), stopped({ ...io, signal: done.signal })]);
@@ -137,7 +147,9 @@ export default command({
     news(summary(heard, lasted, flags.output));
     const why = String(done.signal.reason ?? "");
     if (why === "too slow")
-      throw new CommandError("Whoever reads is slower than the agent, so the capture ended. Write to a file with -o.");
+      throw new CommandError(
+        "Whoever reads is slower than the agent, so the capture ended. Write to a file with -o.",
+      );
     if (/^(?:closed|failed): /.test(why))
       throw new CommandError(
         why.startsWith("closed")
@@ -149,19 +161,36 @@ export default command({
   },
 });
 
-/** Text as it came passes by here before anything is made of it. */
-const tapped = (transport: ClientTransport, tap: (text: string) => void): ClientTransport => ({
+const tapped = (transport: ClientTransport, came: (text: string) => void): ClientTransport => ({
   name: transport.name,
   open: (request, resume, events) =>
     transport.open(request, resume, {
       ...events,
       message: (text, cursor) => {
-        // Before the line is in hand messages wait: each must find its own text when its turn comes.
+        came(text);
         events.message(text, cursor);
-        tap(text);
       },
     }),
 });
+
+/** Text as it came, found again for what was made of it: both are in the same order, though not at the same time. */
+function createTexts() {
+  let waiting: string[] = [];
+  const take = (fits: (text: string) => boolean): string | undefined => {
+    const at = waiting.findIndex(fits);
+    const text = waiting[at];
+    waiting = waiting.slice(at + 1);
+    return text;
+  };
+  return {
+    came: (text: string) => {
+      waiting.push(text);
+      if (waiting.length > MOST_TEXTS) waiting.shift();
+    },
+    of: ({ event_id }: AgentEvent) => take((text) => text.includes(`"${event_id}"`)),
+    unreadable: () => take((text) => !parse(text, { mode: "tolerant" }).ok) ?? "",
+  };
+}
 
 interface Wishes {
   readonly verbosity: string | undefined;
@@ -172,7 +201,10 @@ interface Wishes {
 }
 
 /** Everything there is, unless something else was asked for. A capture answers nothing, so nobody should count on it. */
-const wishes = ({ verbosity, lang, boundaries, extension, questions }: Wishes, rate?: number): ConnectOptions => ({
+const wishes = (
+  { verbosity, lang, boundaries, extension, questions }: Wishes,
+  rate?: number,
+): ConnectOptions => ({
   subscriber_id: "earshot-capture",
   subscriber_name: "earshot capture",
   preferred_verbosity: (verbosity ?? "detailed") as Verbosity,
@@ -186,9 +218,11 @@ const wishes = ({ verbosity, lang, boundaries, extension, questions }: Wishes, r
   ...(rate === undefined ? {} : { max_events_per_second: rate }),
 });
 
-/** As it came where it fits on a line and nothing of it was heard before; what is left of it otherwise. */
-function asLine(event: AgentEvent, raw: string): string {
-  return raw.includes(event.event_id) && !/[\r\n]/.test(raw) ? raw : JSON.stringify(event);
+/** As it came where it fits on a line; where a part of it was heard before, only the rest. */
+function asLine(event: AgentEvent, text: string | undefined): string {
+  if (text === undefined || /[\r\n]/.test(text)) return JSON.stringify(event);
+  const { chunk } = JSON.parse(text) as { chunk?: unknown };
+  return chunk === (event as { chunk?: unknown }).chunk ? text : JSON.stringify(event);
 }
 
 function secondsOf(text: string): number {
@@ -197,7 +231,10 @@ function secondsOf(text: string): number {
   throw usage(`--for takes a number of seconds, such as 60, not "${text}".`);
 }
 
-const wordsOf = ({ summary_normal, type }: AgentEvent): string => plain(String(summary_normal ?? type)).slice(0, 200);
+const wordsOf = (event: AgentEvent): string => {
+  const { summary_normal: words = event.type } = event as { summary_normal?: string };
+  return plain(words).slice(0, 200);
+};
 
 async function openFile(io: Io, name: string, overwrite: boolean) {
   const file = createWriteStream(resolve(io.cwd, name), { flags: overwrite ? "w" : "wx", mode: 0o600 });
@@ -221,7 +258,9 @@ function summary(
 ): string {
   const parts = [
     `Captured ${count(events, "event")}, ${count(sessions, "session")} ended, in ${count(seconds, "second")}.`,
-    ...(unreadable > 0 ? [`${count(unreadable, "message")} could not be read; "earshot validate" says why.`] : []),
+    ...(unreadable > 0
+      ? [`${count(unreadable, "message")} could not be read; "earshot validate" says why.`]
+      : []),
     ...(gaps > 0 ? [`In ${count(gaps, "place")} something is missing, and the agent said so.`] : []),
     ...(file !== undefined && events > 0 ? [`Hear it again: earshot replay ${file}`] : []),
   ];

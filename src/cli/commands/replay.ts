@@ -1,10 +1,194 @@
-import { CommandError, command } from "../command.ts";
+/** `earshot replay`: a recording served again, as slowly as it happened, faster, or step by step. */
+import { setImmediate, setTimeout as sleep } from "node:timers/promises";
+import { createProducer, EarshotError, type Producer } from "../../index.ts";
+import { type LogEntry, type Serving, serve } from "../../node/index.ts";
+import type { AgentEvent } from "../../protocol/index.ts";
+import { CommandError, command, EXIT, type Io, print, say, stopped, usage, wholeNumber } from "../command.ts";
+import { createAudience } from "../tools/audience.ts";
+import { count, plain } from "../tools/output.ts";
+import { createPace } from "../tools/pace.ts";
+import { Recent } from "../tools/recent.ts";
+import { type Contents, contentsOf, readRecording } from "../tools/recording.ts";
+
+/** setTimeout fires at once beyond this. */
+const LONGEST_WAIT = 2_000_000_000;
 
 export default command({
-  about: "Not built yet.",
-  flags: {},
-  examples: [],
-  async run(): Promise<number> {
-    throw new CommandError("earshot replay is not built yet.");
+  takes: "<file>",
+  most: 1,
+  about:
+    "Serves a recording as if it happened now. It waits for the first listener, who misses nothing, and ends when the last one has left. Nothing is run, and answers to recorded questions are refused.",
+  flags: {
+    speed: { type: "string", value: "FACTOR", help: "2 is twice as fast, 0.5 half as fast; 1 by default." },
+    step: { type: "boolean", help: "Send the next event whenever you press Enter." },
+    port: { type: "string", value: "PORT", help: "4600 by default; 0 takes any free one." },
+    "insecure-loopback": {
+      type: "boolean",
+      help: "Anyone on this machine may listen, without a token. For recordings that may be heard.",
+    },
+    json: { type: "boolean", help: "Print one JSON line once ready: http, ws, unix, grpc, token." },
+  },
+  examples: [
+    ["earshot replay session.jsonl", "Plays a recording. In another terminal: earshot listen"],
+    ["earshot replay session.jsonl --speed 4", "Four times as fast."],
+    ["earshot replay session.jsonl --step --port 0", "One event for each Enter, on any free port."],
+  ],
+  exits: [
+    [0, "Everything was sent."],
+    [1, "Something in the file could not be sent."],
+    [2, "The command line is wrong, or the file cannot be read."],
+    [130, "Stopped by Ctrl+C."],
+  ],
+  async run({ args, flags, io }) {
+    const [file] = args;
+    if (file === undefined || file === "-")
+      throw usage(
+        'Name the file to replay: earshot replay session.jsonl. "earshot capture -o session.jsonl" makes one.',
+      );
+    if (flags.step && flags.speed !== undefined) throw usage("Give either --speed or --step, not both.");
+    const speed = flags.speed === undefined ? 1 : speedOf(flags.speed);
+    const port = flags.port === undefined ? 4600 : wholeNumber("port", flags.port, { most: 65_535 });
+    const contents = await contentsOf(io, file);
+    const producer = producerOf(file, contents, (line) => say(io, line));
+    const audience = createAudience(() => producer.hub.subscriptions);
+    const serving = await serve(producer, {
+      port,
+      log: (entry) => {
+        audience.hear(entry);
+        if (entry.level === "error" || entry.event === "insecure_loopback") say(io, asSentence(entry));
+      },
+      ...(flags["insecure-loopback"] ? { insecureLoopback: true } : {}),
+    });
+    const keys = flags.step ? readEnters(io) : undefined;
+    try {
+      announce(io, flags.json, file, contents, serving);
+      await Promise.race([audience.arrived, stopped(io)]);
+      io.signal.throwIfAborted();
+      say(io, "A listener is there. It begins.");
+      if (keys) say(io, "Press Enter for each event.");
+      const left = await play(io, producer, file, keys ? stepwise(io, keys) : timed(io, speed));
+      say(io, "That was all. It ends when the last listener has left; Ctrl+C ends it now.");
+      await Promise.race([audience.gone(), stopped(io)]);
+      io.signal.throwIfAborted();
+      return left > 0 ? EXIT.failed : EXIT.ok;
+    } finally {
+      audience.close();
+      io.stdin.pause();
+      await serving.close();
+    }
   },
 });
+
+function speedOf(text: string): number {
+  const value = Number(text);
+  if (/^\d+(?:\.\d+)?$/.test(text) && value >= 0.01 && value <= 1_000) return value;
+  throw usage(`--speed takes a factor from 0.01 to 1000, such as 2, not "${text}".`);
+}
+
+function producerOf(file: string, { first, languages }: Contents, warn: (line: string) => void): Producer {
+  if (!first)
+    throw new CommandError(
+      `There is no event in ${file}. "earshot validate ${file}" says what is wrong with it.`,
+      EXIT.usage,
+    );
+  const { agent_id, agent_name } = first.producer;
+  const [language = "en", ...others] = languages;
+  return createProducer({
+    agent_id: "earshot.replay",
+    agent_name: `Recording of ${plain(agent_name ?? agent_id).slice(0, 80)}`,
+    language,
+    languages: others,
+    warn,
+    // Whoever is cut off may come back; nobody is waited for much longer than that.
+    hub: { grace_seconds: 30, resume_seconds: 60 },
+  });
+}
+
+function announce(io: Io, json: boolean, file: string, contents: Contents, serving: Serving): void {
+  const { http, ws, unix = null, grpc = null, token = null } = serving;
+  if (json) return print(io, JSON.stringify({ http, ws, unix, grpc, token }));
+  const { events, sessions, seconds } = contents;
+  print(
+    io,
+    `${file}: ${count(events, "event")}, ${count(sessions, "session")}, ${count(Math.round(seconds), "second")} long.`,
+  );
+  print(io, `Waiting for a listener at ${http}`);
+  print(io, `In another terminal: earshot listen ${http}`);
+}
+
+const asSentence = ({ event, message }: LogEntry): string => message ?? event;
+
+/** Resolves when the event may go; false where nothing more may. */
+type Cue = (event: AgentEvent, line: number) => Promise<boolean>;
+
+function timed(io: Io, speed: number): Cue {
+  const pace = createPace(speed);
+  return async ({ timestamp }) => {
+    for (;;) {
+      const wait = pace.wait(Date.parse(timestamp), performance.now());
+      if (wait <= 0) return true;
+      await sleep(Math.min(wait, LONGEST_WAIT), undefined, { signal: io.signal });
+    }
+  };
+}
+
+const stepwise =
+  (io: Io, enters: AsyncIterator<void>): Cue =>
+  async (event, line) => {
+    const { done } = await enters.next();
+    if (done) say(io, "Standard input has ended, so nothing more is sent.");
+    else say(io, `Line ${line}: ${describe(event)}`);
+    return !done;
+  };
+
+function describe(event: AgentEvent): string {
+  const { type, summary_normal, chunk, action, question } = event as AgentEvent & Record<string, unknown>;
+  const words = summary_normal ?? chunk ?? action ?? question;
+  return plain(
+    `${type.replace(/^aaep:agent\./, "")}${words === undefined ? "" : `: ${String(words)}`}`,
+  ).slice(0, 200);
+}
+
+/** One for every line of standard input. */
+async function* readEnters({ stdin, signal }: Io): AsyncGenerator<void> {
+  const stop = () => stdin.destroy();
+  signal.addEventListener("abort", stop, { once: true });
+  try {
+    for await (const chunk of stdin) {
+      const lines = String(chunk).split("\n").length - 1;
+      for (let i = 0; i < lines; i++) yield;
+    }
+  } finally {
+    signal.removeEventListener("abort", stop);
+  }
+}
+
+const isLast = ({ type }: AgentEvent): boolean =>
+  /^aaep:agent\.session\.(?:completed|errored|cancelled)$/.test(type);
+
+/** Gives how much could not be sent. */
+async function play(io: Io, producer: Producer, file: string, cue: Cue): Promise<number> {
+  let left = 0;
+  let timestamp = "";
+  const ended = new Recent<true>(10_000);
+  for await (const { line, event, wrong } of readRecording(io, file)) {
+    try {
+      if (!event) throw new Error(wrong);
+      if (ended.get(event.session_id)) throw new EarshotError("SEQ-03", "Its session has ended already.");
+      if (!(await cue(event, line))) break;
+      const now = new Date().toISOString();
+      // A clock that is set back must not turn the order around.
+      timestamp = now > timestamp ? now : timestamp;
+      await producer.relay({ ...event, timestamp }, { recorded: true });
+      if (isLast(event)) ended.set(event.session_id, true);
+      // What was sent gets a chance to leave before there is more.
+      await setImmediate();
+    } catch (error) {
+      io.signal.throwIfAborted();
+      left++;
+      const { code, message } = error as Error & { code?: string };
+      say(io, `Line ${line} was left out: ${plain(message)}${code ? ` (${code})` : ""}`);
+    }
+  }
+  return left;
+}

@@ -9,6 +9,7 @@ import {
   EarshotError,
   type Producer,
   type ProducerOptions,
+  type SayOptions,
   type Session,
   type SessionSpec,
   type Summary,
@@ -16,9 +17,9 @@ import {
 import { languageOf, matchScenario } from "./match.ts";
 import { PHRASES } from "./phrases/index.ts";
 import { piecesOf } from "./pieces.ts";
-import type { Act, Scenario } from "./scenario.ts";
+import type { Act, Play, Scenario } from "./scenario.ts";
 import { scenarioNamed } from "./scenarios.ts";
-import { LANGUAGES, type Language } from "./words.ts";
+import { LANGUAGES, type Language, NOT_DONE, THAT_WAS_ALL } from "./words.ts";
 
 export const DEMO_ID = "earshot.demo";
 
@@ -67,17 +68,21 @@ export function createDemo(options: DemoOptions = {}): Demo {
     name: string,
     spec: SessionSpec,
     about: { language: Language; request: string },
-    play: (act: Act) => Promise<void>,
+    play: Play,
   ): { session: Session; done: Promise<void> } {
     let session!: Session;
     const done = producer
-      .run({ language: about.language, ...spec }, (opened) => {
+      .run({ language: about.language, ...spec }, async (opened) => {
         session = opened;
-        return play(createAct(opened, about));
+        try {
+          const closing = await play(createAct(opened, about));
+          if (!opened.ended) await opened.complete(closing ?? THAT_WAS_ALL);
+        } catch (error) {
+          // What a scenario still tried after it was stopped is refused, and rightly.
+          if (!opened.ended) throw error;
+        }
       })
-      .catch((error: unknown) => {
-        if (!isStopped(error) && !isEnded(error, session)) failed?.(name, error);
-      })
+      .catch((error: unknown) => failed?.(name, error))
       .finally(() => under_way.delete(session));
     under_way.set(session, done);
     return { session, done };
@@ -85,33 +90,39 @@ export function createDemo(options: DemoOptions = {}): Demo {
 
   function createAct(session: Session, { language, request }: { language: Language; request: string }): Act {
     const { signal } = session;
+    const stream = async (words: string, how: SayOptions): Promise<void> => {
+      for (const piece of piecesOf(words, how.language ?? language)) {
+        await session.say(piece, how);
+        await act.wait(PIECE_MS);
+      }
+    };
     const act: Act = {
       session,
       language,
       request,
       wait: (ms) =>
-        new Promise((resolve, reject) => {
-          if (signal.aborted) return reject(new Stopped());
-          const stop = () => {
-            cancel();
-            reject(new Stopped());
-          };
-          const cancel = clock.timer(clock.now() + ms / speed, () => {
-            signal.removeEventListener("abort", stop);
-            resolve();
-          });
-          signal.addEventListener("abort", stop, { once: true });
-        }),
-      async say(text, how = {}) {
-        const words = typeof text === "string" ? text : text[language];
-        for (const piece of piecesOf(words, how.language ?? language)) {
-          await session.say(piece, how);
-          await act.wait(PIECE_MS);
-        }
-      },
+        unawaited(
+          new Promise((resolve, reject) => {
+            if (signal.aborted) return reject(new Stopped());
+            const stop = () => {
+              cancel();
+              reject(new Stopped());
+            };
+            const cancel = clock.timer(clock.now() + ms / speed, () => {
+              signal.removeEventListener("abort", stop);
+              resolve();
+            });
+            signal.addEventListener("abort", stop, { once: true });
+          }),
+        ),
+      say: (text, how = {}) => unawaited(stream(typeof text === "string" ? text : text[language], how)),
       async ask(spec) {
         const outcome = await session.clarify(spec);
         return outcome.answered ? outcome.response : outcome.assumed;
+      },
+      async refused(summary) {
+        await act.say(summary);
+        return NOT_DONE;
       },
       beside: (summary: Summary, play) =>
         perform("beside", { summary, requested_by: "demo" }, { language, request }, play).done,
@@ -165,9 +176,11 @@ export function createDemo(options: DemoOptions = {}): Demo {
   };
 }
 
+/** Safe where nobody waits for it, as a session's own methods are: a scenario may be stopped anywhere. */
+function unawaited<T>(work: Promise<T>): Promise<T> {
+  work.catch(() => undefined);
+  return work;
+}
+
 /** Not an error: the session ended while its scenario waited for something. */
 class Stopped extends Error {}
-
-const isStopped = (error: unknown): boolean => error instanceof Stopped;
-/** What a scenario still tried after somebody stopped it was refused, and rightly. */
-const isEnded = (error: unknown, session: Session): boolean => session.ended && error instanceof EarshotError;

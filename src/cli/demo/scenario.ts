@@ -14,9 +14,14 @@ export interface Act {
   say(text: string | Words, options?: SayOptions): Promise<void>;
   /** The answer as text in the request's language, or undefined where none came. */
   ask(spec: ClarifySpec): Promise<string | boolean | number | undefined>;
+  /** Says why something was not done, and gives the words to end with. */
+  refused(summary: string): Promise<Words>;
   /** Plays something beside this, in a session of its own. */
-  beside(summary: Summary, play: (act: Act) => Promise<void>): Promise<void>;
+  beside(summary: Summary, play: Play): Promise<void>;
 }
+
+/** Gives the words the session ends with, where there are better ones than that this was all. */
+export type Play = (act: Act) => Promise<Summary | undefined> | Promise<void>;
 
 export interface Scenario {
   /** For --scenario. */
@@ -32,5 +37,5 @@ export interface Scenario {
   /** Where its own language is not the request's. */
   readonly language?: Language;
   readonly tools?: readonly string[];
-  play(act: Act): Promise<void>;
+  readonly play: Play;
 }

@@ -1,7 +1,7 @@
 /** Every scenario there is, the household's first. Help comes last: what calls up nothing else gets it. */
 
+import { EarshotError } from "../../index.ts";
 import { nearest } from "../arguments.ts";
-import { usage } from "../command.ts";
 import * as outputs from "./awkward/outputs.ts";
 import * as questions from "./awkward/questions.ts";
 import * as sessions from "./awkward/sessions.ts";
@@ -52,7 +52,8 @@ export function scenarioNamed(name: string): Scenario {
   if (found) return found;
   const names = SCENARIOS.map((scenario) => scenario.name);
   const near = nearest(name, names);
-  throw usage(
+  throw new EarshotError(
+    "unknown_scenario",
     `There is no scenario "${name}".${near ? ` Did you mean "${near}"?` : ""} "earshot demo --scenario list" names them all.`,
   );
 }

@@ -29,3 +29,21 @@ export const PRETENDS: Words = {
   ar: "في هذا العرض التجريبي لا يحدث شيء في الواقع.",
   ja: "このデモでは実際には何も起きません。",
 };
+
+/** How a session ends where something was asked for and refused. */
+export const NOT_DONE: Words = {
+  en: "Nothing was done.",
+  es: "No se ha hecho nada.",
+  fr: "Rien n'a été fait.",
+  ar: "لم يُفعل شيء.",
+  ja: "何もしていません。",
+};
+
+/** How a session ends that had only something to say. */
+export const THAT_WAS_ALL: Words = {
+  en: "That was all.",
+  es: "Eso es todo.",
+  fr: "C'est tout.",
+  ar: "هذا كل شيء.",
+  ja: "以上です。",
+};

@@ -16,9 +16,11 @@ export type Typed =
   | { readonly do: "end" };
 
 /** A key again within this time is being held down, not pressed again. */
-const HELD_MS = 700;
+export const HELD_MS = 700;
 /** Nobody presses Enter so soon after a piece of several characters: it is the end of a paste that came in two. */
 const PASTE_TAIL_MS = 30;
+/** No hand is faster than this, letter after letter. */
+const FASTEST_KEY_MS = 20;
 const LONGEST_LINE = 16_384;
 
 const graphemes = new Intl.Segmenter("und", { granularity: "grapheme" });
@@ -57,7 +59,11 @@ export class Keyboard {
     this.#rest = "";
     const out: Typed[] = [];
     const visible = text.replaceAll(/\u001b\[[0-?]*[ -/]*[@-~]/gu, "");
-    const inOnePiece = visible.length > 1 && /\r/u.test(visible) && !/^\r+$/u.test(visible);
+    const inOnePiece =
+      visible.length > 1 &&
+      /[^\r]/u.test(visible) &&
+      /\r/u.test(visible) &&
+      !this.#isEndOfTyping(visible, now);
     const tail = /^\r/u.test(visible) && now - this.#pieceAt < PASTE_TAIL_MS;
     let told = false;
     let at = 0;
@@ -76,24 +82,43 @@ export class Keyboard {
       }
       const character = String.fromCodePoint(rest.codePointAt(0)!);
       at += character.length;
-      if (character === "\r" && (inOnePiece || tail || this.#bracketed)) {
-        if (!told) out.push(...this.#add(" ", now, keys), { do: "pasted" });
+      if (character === "\r" && (inOnePiece || tail || this.#bracketed || this.#tooFast(now))) {
+        out.push(...this.#add(" ", now, NONE));
         told = true;
         this.#pasted = true;
       } else out.push(...this.#take(character, now, inOnePiece || this.#bracketed ? NONE : keys));
     }
+    if (told) out.push({ do: "pasted" });
     // Letters of other scripts come in several units; two of them at once are a piece.
     if ([...graphemes.segment(visible)].length > 1) this.#pieceAt = now;
     return out;
   }
 
+  /** A slow machine may hand over the last letters together with Enter: a line begun by hand is one all the same. */
+  #isEndOfTyping(visible: string, now: number): boolean {
+    const [, letters] = /^([^\r]+)\r$/u.exec(visible) ?? [];
+    const count = letters === undefined ? Number.POSITIVE_INFINITY : [...graphemes.segment(letters)].length;
+    const byHand = this.#line !== "" && !this.#pasted && !this.#bracketed;
+    return (
+      byHand && count <= 2 && now - this.#lastKey.at >= PASTE_TAIL_MS && now - this.#pieceAt >= PASTE_TAIL_MS
+    );
+  }
+
+  /** Letter by letter, but all at once: a program types. Two letters may be struck together. */
+  #tooFast(now: number): boolean {
+    const letters = this.#pasted ? 0 : [...graphemes.segment(this.#line)].length;
+    return letters > 2 && now - this.#began < letters * FASTEST_KEY_MS;
+  }
+
   #take(character: string, now: number, keys: ReadonlySet<string>): Typed[] {
     switch (character) {
       case "\r": {
+        // On an empty line there is nothing to move away from: a blank line would only be in a reader's way.
+        const echo = this.#line === "" ? [] : [{ do: "echo", text: "\n" } as const];
         const began = this.#line === "" ? now : this.#began;
         const line = { do: "line", text: this.#line.trim(), began, pasted: this.#pasted } as const;
         this.discard();
-        return [{ do: "echo", text: "\n" }, line];
+        return [...echo, line];
       }
       case "\u0003":
         return [{ do: "interrupt" }];

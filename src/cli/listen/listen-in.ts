@@ -15,7 +15,9 @@ import {
 } from "../../subscriber/announcer.ts";
 import { type Speaker, speakWith, type Voice } from "../../voices/index.ts";
 import { EXIT, type Interruption, type Io } from "../command.ts";
+import { Attention } from "./attention.ts";
 import { type Input, type Line, readInput } from "./input.ts";
+import { HELD_MS } from "./keyboard.ts";
 import { leavingWords } from "./leaving.ts";
 import { createOutput, jsonLine, type Output, type OutputOptions } from "./output.ts";
 import { Screen } from "./screen.ts";
@@ -63,12 +65,6 @@ export async function listenIn(
   return room.sitting.run();
 }
 
-/** The question a person is being asked: which, and since when they have heard it to its end. */
-interface Asking {
-  readonly token: string;
-  heardAt: number | undefined;
-}
-
 class Sitting {
   readonly #io: Io;
   readonly #subscribers: readonly Subscriber[];
@@ -77,6 +73,7 @@ class Sitting {
   readonly #output: Output;
   readonly #clock: Clock;
   readonly #announcer: Announcer;
+  readonly #attention: Attention;
   readonly #step: StepVoice | undefined;
   readonly #speaker: Speaker;
   readonly #listener: Listener;
@@ -84,15 +81,13 @@ class Sitting {
   readonly #timers = new Map<Subscriber, () => void>();
   readonly #left: Set<Subscriber>;
   #finish: (code: number) => void = () => undefined;
-  #asking: Asking | undefined;
-  /** Something typed was thrown away, and the person has to be told once the question is finished. */
-  #thrownAway = false;
   /** The token of the question that an answer is on its way to. */
   #sent: string | undefined;
   /** Numbers of the utterances the person asked for. */
   readonly #wanted = new Set<number>();
   #leaving = false;
   #afterKey = "";
+  #enteredAt = Number.NEGATIVE_INFINITY;
 
   constructor(
     io: Io,
@@ -113,8 +108,16 @@ class Sitting {
       can: (language) => output.can(language),
       medium: options.braille === undefined ? "voice" : "braille",
     });
+    this.#attention = new Attention({
+      now: () => this.#clock.now(),
+      throwAway: () => this.#throwAway(),
+      typedAhead: () => this.#notice(SAY.typedAhead),
+      before: ({ id, kind }) => {
+        if (!this.#step && (this.#wanted.delete(id) || kind === "answer")) output.jump?.();
+      },
+    });
     this.#step = options.step && !output.forward ? this.#stepping(output) : undefined;
-    this.#speaker = speakWith(this.#announcer, this.#watching(this.#step ?? output), this.#clock);
+    this.#speaker = speakWith(this.#announcer, this.#attention.watch(this.#step ?? output), this.#clock);
     this.#listener = createListener(this.#announcer, { clock: this.#clock, changed: this.#speaker.pump });
     this.#input = readInput(io, () => this.#clock.now(), {
       line: (line) => this.#line(line),
@@ -186,40 +189,16 @@ class Sitting {
     this.#notice(greeting ?? (keys ? SAY.greetingKeys(names) : SAY.greeting(names)));
   }
 
-  /** Knows when a question is being put, and when it was heard to its end. */
-  #watching(voice: Voice): Voice {
-    return {
-      say: (utterance) => {
-        if (!utterance.asked) return voice.say(utterance);
-        const asking: Asking = { token: utterance.reply_token!, heardAt: undefined };
-        this.#asking = asking;
-        this.#throwAway();
-        const heard = () => {
-          this.#throwAway();
-          asking.heardAt = this.#clock.now();
-          if (this.#thrownAway) this.#notice(SAY.typedAhead);
-          this.#thrownAway = false;
-        };
-        const saying = voice.say(utterance);
-        return saying ? saying.then(heard) : heard();
-      },
-      stop: () => voice.stop(),
-      can: (language) => voice.can(language),
-      close: () => voice.close(),
-    };
-  }
-
-  #throwAway(): void {
-    const typed = this.#input.typed !== "";
-    if (this.#input.discard()) this.#thrownAway = true;
-    if (typed) this.#screen.echo("\n");
+  #throwAway(): boolean {
+    if (this.#input.typed !== "") this.#screen.echo("\n");
+    return this.#input.discard();
   }
 
   #stepping(voice: Voice): StepVoice {
     return stepping({
       voice,
       mayPass: ({ id, kind }) => this.#wanted.delete(id) || kind === "answer" || kind === "status",
-      waiting: () => this.#announcer.history.filter(({ fate }) => fate === "waiting").length,
+      waiting: () => this.#waiting,
       tell: (what) => {
         const bell = what === "urgent" && this.#options.bell !== false && !this.#options.json ? "\u0007" : "";
         const text = what === "urgent" ? SAY.urgentWaits : SAY.waits;
@@ -236,6 +215,10 @@ class Sitting {
     this.#want(() =>
       this.#announcer.notice([[this.#announcer.phrases.content(text, "en")]], this.#clock.now()),
     );
+  }
+
+  get #waiting(): number {
+    return this.#announcer.history.filter(({ fate }) => fate === "waiting").length;
   }
 
   get #lastId(): number {
@@ -264,20 +247,40 @@ class Sitting {
 
   #key(key: string): void {
     const word = KEYS[key]!;
-    this.#afterKey = /^[a-z]$/u.test(key) ? word.slice(1) : "";
     this.#line({ text: word, began: this.#clock.now(), inOnePiece: false, piped: false });
+    this.#afterKey = /^[a-z]$/u.test(key) ? word.slice(1) : "";
   }
 
   #line(line: Line): void {
-    const { text } = line;
     const rest = this.#afterKey;
     this.#afterKey = "";
     // "no" in full, where "n" alone has done it already.
-    if (rest !== "" && text === rest) return;
-    if (text === "") return this.#enter();
+    if (rest !== "" && line.text === rest) return;
+    if (line.text === "") return this.#enter();
+    const wish = readWish(line.text, this.#announcer.phrases);
+    if (wish.do === "next") return this.#enter();
+    if (wish.do === "back") return this.#output.back ? this.#output.back() : this.#notice(SAY.noPages);
+    const cut = this.#hush()?.reply_token;
+    const before = this.#lastId;
+    this.#word(wish, line);
+    const { reply_token } = (this.#announcer.question ?? {}) as { reply_token?: string };
+    if (!cut || cut !== reply_token || this.#sent === cut) return;
+    // A question that was cut short was not heard: it comes again, unless it does already.
+    if (!this.#announcer.history.some(({ utterance: { id, asked } }) => id > before && asked))
+      this.#want(() => this.#announcer.repeat(this.#clock.now()));
+  }
+
+  /** Gives what was cut short. */
+  #hush(): Utterance | undefined {
+    if (!this.#output.hush || this.#step?.holding) return undefined;
+    const cut = this.#attention.cut();
+    if (cut) this.#output.hush();
+    return cut?.asked && cut;
+  }
+
+  #word(wish: Exclude<Wish, { do: "next" | "back" }>, line: Line): void {
     // What is urgent comes before what it could be confused with.
     if (this.#step?.urgent) this.#step.next();
-    const wish = readWish(text, this.#announcer.phrases);
     if (wish.do === "answer" || (wish.do === "text" && this.#announcer.question))
       return this.#answer(wish, line);
     if (wish.do === "text") {
@@ -288,9 +291,11 @@ class Sitting {
   }
 
   #enter(): void {
-    if (this.#output.forward) return this.#output.forward();
+    if (this.#output.forward) return this.#output.forward(this.#waiting > 0);
     if (this.#step?.next()) return;
-    if (!this.#announcer.question && this.#options.onLine?.("")) return;
+    const held = this.#clock.now() - this.#enteredAt < HELD_MS;
+    this.#enteredAt = this.#clock.now();
+    if (!held && !this.#announcer.question && this.#options.onLine?.("")) return;
     if (this.#step) this.#notice(SAY.nothingWaits);
   }
 
@@ -303,9 +308,10 @@ class Sitting {
       return this.#send(input);
     }
     const { reply_token } = question as { reply_token?: unknown };
-    const begun = this.#asking?.token === reply_token;
-    const heardAt = begun ? this.#asking?.heardAt : undefined;
-    if (input.kind === "more" || (input.kind === "no" && begun)) return this.#send(input);
+    const { begun, heardAt } = this.#attention.to(String(reply_token));
+    // Refusing needs no care, and never a second try.
+    const refusal = input.kind === "no" && begun && question.type === "aaep:agent.awaiting.confirmation";
+    if (input.kind === "more" || refusal) return this.#send(input);
     if (heardAt === undefined || began < heardAt + REACTION_MS) return this.#notice(SAY.typedAhead);
     if (inOnePiece) return this.#notice(SAY.pieceNoAnswer);
     if (piped && isGrave(question as never) && input.kind !== "no") return this.#notice(SAY.pipedNoYes);
@@ -318,10 +324,12 @@ class Sitting {
     this.#want(() => this.#announcer.answer(input, this.#clock.now()));
     this.#listener.flush();
     // It had nothing to say, so it had something to send.
-    if (input.kind !== "more" && this.#lastId === before) this.#sent = reply_token;
+    if (input.kind === "more" || this.#lastId !== before) return;
+    this.#sent = reply_token;
+    if (this.#timers.size === this.#subscribers.length) this.#notice(SAY.answerWaits);
   }
 
-  #do(wish: Exclude<Wish, { do: "answer" | "text" }>): void {
+  #do(wish: Exclude<Wish, { do: "answer" | "text" | "next" | "back" }>): void {
     const now = this.#clock.now();
     switch (wish.do) {
       case "help":
@@ -330,10 +338,6 @@ class Sitting {
         return this.#history(wish.count);
       case "quit":
         return void this.#leave("end");
-      case "next":
-        return this.#enter();
-      case "back":
-        return this.#output.back ? this.#output.back() : this.#notice(SAY.noPages);
       default:
         return this.#want(() => this.#announcer[wish.do](now));
     }
@@ -379,7 +383,7 @@ class Sitting {
 
   async #lastWords(): Promise<void> {
     const until = this.#clock.now() + LAST_WORDS_MS;
-    while (this.#clock.now() < until && this.#announcer.history.some(({ fate }) => fate === "waiting"))
+    while (this.#clock.now() < until && this.#waiting > 0)
       await new Promise<void>((resolve) => this.#clock.timer(this.#clock.now() + 50, resolve));
   }
 }

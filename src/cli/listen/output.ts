@@ -28,9 +28,14 @@ export interface OutputOptions {
   readonly json?: boolean;
 }
 
-/** A voice, and how to turn its pages where it has some. */
+/** A voice, and what else it can do where saying takes time. */
 export interface Output extends Voice {
-  forward?(): void;
+  /** Ends what is being said, because the person has begun to act on it. */
+  hush?(): void;
+  /** What is said next is what the person asked for: it takes the place of what they were reading. */
+  jump?(): void;
+  /** On along the line; `more` says that something waits to be said behind it. */
+  forward?(more: boolean): void;
   back?(): void;
 }
 
@@ -70,37 +75,71 @@ function jsonVoice(write: (text: string) => void): Voice {
 }
 
 /** Written and spoken: it counts as heard once it was spoken. */
-function both(written: Voice, spoken: Voice): Voice {
+function both(written: Voice, spoken: Voice): Output {
   let last: number | undefined;
   return {
-    async say(utterance: Utterance) {
+    say(utterance: Utterance) {
       // What was interrupted is spoken again from its start, but it is on the screen already.
-      if (last !== utterance.id) await written.say(utterance);
+      if (last !== utterance.id) void written.say(utterance);
       last = utterance.id;
-      await spoken.say(utterance);
+      return spoken.say(utterance);
     },
     stop: () => spoken.stop(),
+    hush: () => spoken.stop(),
     can: (language) => spoken.can(language),
     close: () => spoken.close(),
   };
 }
 
-async function braille(width: number, language: string, write: (text: string) => void): Promise<Output> {
+/** More windows than any text has. */
+const MOST_WINDOWS = 4096;
+
+function braille(width: number, language: string, write: (text: string) => void): Output {
   let shown = "";
   let mark = 0;
+  let silent = false;
+  /** What is said next takes the place of the text that was read: the person asked for it. */
+  let turn = false;
+  /** The person has turned away from the text that is shown: a mark on it tells them nothing. */
+  let left = false;
   const rank = (cell: string) => [WAITS, WAITS_URGENTLY].indexOf(cell) + 1;
-  return createBrailleVoice({
-    translator: createLiblouis(language),
-    width,
-    show(line) {
-      const text = line.slice(0, -1);
-      const now = rank(line.slice(-1));
-      // A terminal cannot change one cell: the line is written again only if that says something new.
-      if (text !== shown || now > mark) write(`${line}\n`);
-      shown = text;
-      mark = now;
+  const voice = createBrailleVoice({ translator: createLiblouis(language), width, show: () => show() });
+  const turnFrom = (id: number | undefined) => {
+    silent = true;
+    for (let i = 0; i < MOST_WINDOWS && voice.display.shown?.id === id; i++) voice.forward();
+    silent = false;
+  };
+  const show = (): void => {
+    if (silent) return;
+    if (turn && voice.display.waiting > 0) {
+      turnFrom(voice.display.shown?.id);
+      turn = false;
+      left = false;
+    }
+    if (left) return;
+    const line = voice.display.line();
+    const text = line.slice(0, -1);
+    // A terminal cannot change one cell: the line is written again only if that says something new.
+    if (text !== shown || rank(line.slice(-1)) > mark) write(`${line}\n`);
+    shown = text;
+    mark = rank(line.slice(-1));
+  };
+  return {
+    ...voice,
+    hush() {
+      turnFrom(voice.display.shown?.id);
+      left = true;
     },
-  });
+    jump() {
+      turn = true;
+    },
+    forward(more) {
+      left = false;
+      const before = voice.display.line();
+      voice.forward();
+      if (more && voice.display.line() === before) turn = true;
+    },
+  };
 }
 
 /** The speech this machine has: its own speech server first, since that is how a person has set it up. */

@@ -5,6 +5,7 @@ import type { Voice } from "../../voices/index.ts";
 export interface StepVoice extends Voice {
   /** Shows what waits; false if nothing does. */
   next(): boolean;
+  readonly holding: boolean;
   /** Something waits that the person should hear before anything else. */
   readonly urgent: boolean;
 }
@@ -52,6 +53,9 @@ export function stepping({ voice, mayPass, waiting, tell, counted }: StepOptions
       if (saying) saying.then(done, done);
       else done();
       return true;
+    },
+    get holding() {
+      return held !== undefined;
     },
     get urgent() {
       return isUrgent();

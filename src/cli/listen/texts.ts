@@ -15,6 +15,7 @@ export const SAY = {
     `"${word}" is no word of mine, and nothing is being asked. Type help for my words.`,
   gone: (name: string) =>
     `Still no word from ${name}. It may have been stopped. I keep trying. Ctrl+C ends this.`,
+  answerWaits: "There is no connection right now. Your answer goes out when it is back.",
   nothingWaits: "Nothing waits.",
   waits: "Something waits. Press Enter to read it.",
   urgentWaits: "Something urgent waits. Press Enter to read it.",

@@ -5,7 +5,9 @@ export type Wish =
   | { readonly do: "answer"; readonly input: AnswerInput }
   /** The announcer's own. */
   | { readonly do: "repeat" | "what" | "details" | "pause" | "resume" }
-  | { readonly do: "help" | "quit" | "next" | "back" }
+  | { readonly do: "help" | "quit" }
+  | { readonly do: "next" }
+  | { readonly do: "back" }
   | { readonly do: "history"; readonly count: number }
   /** None of our words: an answer in a person's own words, or something for whoever else reads this line. */
   | { readonly do: "text"; readonly text: string };

@@ -12,12 +12,14 @@ export type Entry =
 /** Everything in the file; what is not an event of an agent says so. */
 export async function* readRecording(io: Io, file: string): AsyncGenerator<Entry> {
   for await (const { line, bytes, broken } of readDocuments(await openInput(io, file))) {
-    const parsed = broken === undefined ? parse(bytes, { mode: "tolerant" }) : undefined;
-    if (!parsed?.ok) {
-      yield { line, wrong: broken ?? plain((parsed as { issues: { message: string }[] }).issues[0]!.message) };
-    } else if (parsed.kind === "message") {
-      yield { line, wrong: `${parsed.message.type} is not an event of an agent.` };
-    } else yield { line, event: parsed.message };
+    if (broken !== undefined) {
+      yield { line, wrong: broken };
+      continue;
+    }
+    const parsed = parse(bytes, { mode: "tolerant" });
+    if (!parsed.ok) yield { line, wrong: plain(parsed.issues[0]?.message ?? "It is not valid.") };
+    else if (parsed.kind !== "message") yield { line, event: parsed.message };
+    else yield { line, wrong: `${parsed.message.type} is not an event of an agent.` };
   }
 }
 
@@ -35,19 +37,23 @@ export async function contentsOf(io: Io, file: string): Promise<Contents> {
   let first: AgentEvent | undefined;
   let [from, to] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
   let sessions = 0;
-  let session = "";
   const languages = new Set<string>();
   for await (const { event } of readRecording(io, file)) {
     if (!event) continue;
     events++;
     first ??= event;
-    if (event.type === "aaep:agent.session.started" || session === "") sessions++;
-    session = event.session_id;
+    if (event.type === "aaep:agent.session.started") sessions++;
     const language = event.localization_hints?.primary_language;
     if (language !== undefined && languages.size < 32) languages.add(language);
     const at = Date.parse(event.timestamp);
     from = Math.min(from, at);
     to = Math.max(to, at);
   }
-  return { events, sessions, first, languages: [...languages], seconds: events > 0 ? (to - from) / 1000 : 0 };
+  return {
+    events,
+    sessions: Math.max(1, sessions),
+    first,
+    languages: [...languages],
+    seconds: events > 0 ? (to - from) / 1000 : 0,
+  };
 }

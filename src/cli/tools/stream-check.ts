@@ -10,38 +10,11 @@ import {
   stepLifecycle,
   type Violation,
 } from "../../protocol/lifecycle.ts";
+import { Recent } from "./recent.ts";
 
 /** At least so many ids and sessions are remembered, at most twice as many. */
 const MOST_IDS = 50_000;
 const MOST_SESSIONS = 10_000;
-
-/** What was used last, in two generations: forgetting the older one costs nothing, however often it happens. */
-class Recent<Value> {
-  readonly #most: number;
-  #young = new Map<string, Value>();
-  #old = new Map<string, Value>();
-
-  constructor(most: number) {
-    this.#most = most;
-  }
-
-  get(key: string): Value | undefined {
-    return this.#young.get(key) ?? this.#old.get(key);
-  }
-
-  set(key: string, value: Value): void {
-    this.#old.delete(key);
-    this.#young.set(key, value);
-    if (this.#young.size < this.#most) return;
-    this.#old = this.#young;
-    this.#young = new Map();
-  }
-
-  *entries(): Iterable<[string, Value]> {
-    yield* this.#old;
-    yield* this.#young;
-  }
-}
 
 export interface StreamCheck {
   check(event: AgentEvent): readonly Violation[];

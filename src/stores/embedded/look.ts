@@ -4,15 +4,17 @@ import type { Fact, LogEntry, LogIdentity } from "../../hub/store.ts";
 import { EarshotError } from "../../protocol/errors.ts";
 import { type FilePort, nodeFiles } from "./file-port.ts";
 import { readIdentity } from "./identity.ts";
+import type { Ledger } from "./ledger.ts";
 import { readEntries } from "./reading.ts";
-import { recover, segmentNames } from "./recover.ts";
+import { recover, scanInto, segmentNames } from "./recover.ts";
+import { decodeRecords, segmentNumber } from "./segment.ts";
 
 export interface LogReadingOptions {
   readonly directory: string;
   readonly files?: FilePort;
 }
 
-/** The log as it was at one moment. */
+/** The log as it was at one moment, until it is refreshed. */
 export interface LogReading {
   readonly identity: LogIdentity;
   /** Every session something is kept of, and whether it still goes on. */
@@ -23,6 +25,8 @@ export interface LogReading {
   readonly torn_bytes: number;
   read(from?: number, session_id?: string): AsyncIterable<LogEntry>;
   facts(kind: string): readonly Fact[];
+  /** Takes in what was written since. */
+  refresh(): Promise<void>;
 }
 
 /** A file may be removed by retention while it is looked for; then everything is read anew. */
@@ -44,15 +48,42 @@ async function look(directory: string, files: FilePort): Promise<LogReading> {
   const identity = await readIdentity(directory, files);
   if (!identity || (await segmentNames(directory, files)).length === 0) throw noLog(directory);
   const { ledger, torn } = await recover(directory, files);
-  const sessions = new Set(ledger.segments.flatMap((segment) => [...segment.sessions]));
   return {
     identity: { epoch: identity.epoch, key: identity.key },
-    sessions: [...sessions].map((session_id) => ({ session_id, open: ledger.open.has(session_id) })),
-    last: ledger.last,
+    get sessions() {
+      const sessions = new Set(ledger.segments.flatMap((segment) => [...segment.sessions]));
+      return [...sessions].map((session_id) => ({ session_id, open: ledger.open.has(session_id) }));
+    },
+    get last() {
+      return ledger.last;
+    },
     torn_bytes: torn?.bytes ?? 0,
     read: (from = 1, session_id) => readEntries({ directory, files, ledger, from, session_id }),
     facts: (kind) => ledger.facts(kind),
+    refresh: () => readOn(directory, files, ledger),
   };
+}
+
+/** The end of the file that was the last one, then those that were begun since. */
+async function readOn(directory: string, files: FilePort, ledger: Ledger): Promise<void> {
+  const names = await segmentNames(directory, files);
+  const last = ledger.segments.at(-1)!;
+  if (names.includes(last.name)) {
+    const { name, header, size: from } = last;
+    const bytes = await files.read(
+      join(directory, name),
+      from,
+      (await files.stat(join(directory, name))).size,
+    );
+    for (const { batch, at, end } of decodeRecords(bytes, { name, version: header.version, growing: true })) {
+      ledger.take(last, batch, from + at);
+      last.size = from + end;
+    }
+  }
+  for (const name of names) {
+    if (segmentNumber(name) === ledger.next && name !== ledger.segments.at(-1)!.name)
+      scanInto(ledger, await files.read(join(directory, name)), name, 0);
+  }
 }
 
 const nothingThere = (directory: string, files: FilePort): Promise<boolean> =>

@@ -26,8 +26,9 @@ export async function* readEntries(options: ReadOptions): AsyncIterable<LogEntry
       // Retention may remove a file that is being read: what it held is gone, and the rest goes on.
       if (!ledger.segments.includes(segment)) break;
       const bytes = await files.read(join(directory, segment.name), start, end);
-      for (const { entries } of decodeRecords(bytes, segment.header.version, segment.name)) {
-        for (const entry of entries) {
+      const { name, header } = segment;
+      for (const { batch } of decodeRecords(bytes, { name, version: header.version })) {
+        for (const entry of batch.entries) {
           if (entry.seq > last) return;
           if (entry.seq >= from && (session_id === undefined || entry.event.session_id === session_id))
             yield entry;

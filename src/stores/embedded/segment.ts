@@ -151,15 +151,22 @@ export function scanSegment(
   return { header, sound: at, records };
 }
 
-/** The records of a stretch that was found whole before and begins with a record. */
-export function* decodeRecords(bytes: Uint8Array, version: number, name: string): Iterable<Batch> {
+/**
+ * The records of a stretch that begins with one, each with its place in the stretch. `growing`: it may end in the middle
+ * of a write; otherwise it was found whole before.
+ */
+export function* decodeRecords(
+  bytes: Uint8Array,
+  { name, version, growing = false }: { name: string; version: number; growing?: boolean },
+): Iterable<{ batch: Batch; at: number; end: number }> {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   for (let at = 0; at < buffer.length; ) {
     const what = brokenAt(buffer, at);
+    if (what !== undefined && growing) return;
     if (what !== undefined) throw damaged(name, at, what);
-    const size = buffer.readUInt32LE(at);
-    yield decodeBatch(buffer.toString("utf8", at + PREFIX, at + PREFIX + size), version);
-    at += PREFIX + size;
+    const end = at + PREFIX + buffer.readUInt32LE(at);
+    yield { batch: decodeBatch(buffer.toString("utf8", at + PREFIX, end), version), at, end };
+    at = end;
   }
 }
 

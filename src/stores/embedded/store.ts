@@ -16,6 +16,7 @@ import { type Compaction, type Retention, removable } from "./retention.ts";
 import { encodeAhead, encodeBatch, type LogRecord } from "./segment.ts";
 import { repairTail, SegmentWriter } from "./writer.ts";
 
+export type { LogEntry } from "../../hub/store.ts";
 export type { LogReading, LogReadingOptions } from "./look.ts";
 export { readLog } from "./look.ts";
 export { type Backup, backupLog, type Restored, restoreLog } from "./restore.ts";
@@ -32,6 +33,8 @@ export interface EmbeddedStoreOptions {
   readonly random?: RandomBytes;
   /** Sentences for whoever operates the agent; console.warn by default. */
   readonly warn?: (sentence: string) => void;
+  /** Called once if the log cannot be written any more: nothing further is acknowledged, so the process should end. */
+  readonly failed?: (error: EarshotError) => void;
   readonly files?: FilePort;
   readonly processMark?: ProcessMark;
 }
@@ -122,12 +125,10 @@ export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<
         else await writer.write(group.flatMap(({ record }) => record ?? []));
         for (const one of group) one.resolve();
       } catch (error) {
-        failure ??= new EarshotError(
-          "log_failed",
-          `The log in ${directory} cannot be written any more: ${(error as Error).message} Nothing further is acknowledged; fix the disk and start again.`,
-          { cause: error },
-        );
+        const first = failure === undefined;
+        failure ??= cannotWrite(directory, error as Error);
         for (const one of group) one.reject(failure);
+        if (first) options.failed?.(failure);
       }
       if (retain && writer.hasBegunSegment() && failure === undefined) compactSoon();
     }
@@ -212,6 +213,13 @@ export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<
     },
   };
 }
+
+const cannotWrite = (directory: string, cause: Error): EarshotError =>
+  new EarshotError(
+    "log_failed",
+    `The log in ${directory} cannot be written any more: ${cause.message} Nothing further is acknowledged; fix the disk and start again.`,
+    { cause },
+  );
 
 /** A log with a hole could not be opened again: better to refuse it now. */
 const outOfOrder = (seq: number, expected: number): EarshotError =>

@@ -49,7 +49,12 @@ export function createMemoryClient(
       if (!line) return { answer: answer as Answer, send: async () => ({ taken: false }), close() {} };
       let open = true;
       const cross = (job: () => void) => (carry ?? queueMicrotask)(() => open && job());
-      if (numbers?.of !== line.id) numbers = { of: line.id, number: createNumbering(), places: new Map() };
+      if (numbers?.of !== line.id)
+        numbers = {
+          of: line.id,
+          number: createNumbering(),
+          places: { next: new Map(), missed: new Map() },
+        };
       const ends: LineEvents = {
         message: heard.message,
         closed(reason) {

@@ -21,7 +21,8 @@ export const words: Words = {
   waits: "Une question vous attend.",
   open_question: "Ouvrir la question",
   waits_typing: "{agent} a une question. Elle s’ouvre quand vous cessez d’écrire, ou avec {key}.",
-  postponed: "Remise à plus tard, sans réponse. Pour y revenir, appuyez sur {key}, ou sur le bouton : {button}.",
+  postponed:
+    "Remise à plus tard, sans réponse. Pour y revenir, appuyez sur {key}, ou sur le bouton : {button}.",
   title: "Question en attente",
   transcript: "Transcription",
   empty: "Rien pour l’instant.",

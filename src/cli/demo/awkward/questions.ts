@@ -95,7 +95,7 @@ export const diesMidQuestion: Scenario = {
     await act.session.fail({
       summary: "The agent broke off. Nothing was sent.",
       category: "transient",
-      code: "agent_failed",
+      code: "AGENT_FAILED",
       recoverable: true,
       remediation_hint: "Ask again in a moment.",
     });

@@ -62,8 +62,8 @@ export const parallelTools: Scenario = {
 };
 
 const counting = (name: string) => async (act: Act) => {
-  for (const number of ["one", "two", "three"]) {
-    await act.session.progress({ summary: `${name}: ${number}.` });
+  for (const [i, number] of ["one", "two", "three"].entries()) {
+    await act.session.progress({ step: i + 1, total_steps: 3, summary: `${name}: ${number}.` });
     await act.wait(800);
   }
   await act.say(`${name} has finished. `);
@@ -162,6 +162,6 @@ export const tour: Scenario = {
       });
     });
     await session.handoff({ reason: "A guide knows more than a script.", target_kind: "human" });
-    await session.complete("The tour is over. Nothing of it was real.");
+    return "The tour is over. Nothing of it was real.";
   },
 };

@@ -57,7 +57,8 @@ export const balance: Scenario = {
   },
   async play(act) {
     await act.session.tool({ tool: "fetch_balance", summary: LOOKING, done: BALANCE }, () => act.wait(900));
-    await act.say(together(BALANCE, PRETENDED));
+    await act.say(BALANCE);
+    return PRETENDED;
   },
 };
 
@@ -142,19 +143,15 @@ export const transfer: Scenario = {
         return approved;
       },
     );
-    if (!sent.ran) return act.say(sent.summary);
+    if (!sent.ran) return act.refused(sent.summary);
     const [sum, whom] = [money(sent.value.amount), recipient(sent.value.to)];
-    await act.say(
-      together(
-        {
-          en: `I pretended to transfer ${sum.en} to ${whom.en}.`,
-          es: `He simulado transferir ${sum.es} a ${whom.es}.`,
-          fr: `J'ai fait semblant de virer ${sum.fr} à ${whom.fr}.`,
-          ar: `تظاهرت بتحويل ${sum.ar} إلى ${whom.ar}.`,
-          ja: `${whom.ja}に${sum.ja}を振り込んだことにしました。`,
-        },
-        PRETENDED,
-      ),
-    );
+    await act.say({
+      en: `I pretended to transfer ${sum.en} to ${whom.en}.`,
+      es: `He simulado transferir ${sum.es} a ${whom.es}.`,
+      fr: `J'ai fait semblant de virer ${sum.fr} à ${whom.fr}.`,
+      ar: `تظاهرت بتحويل ${sum.ar} إلى ${whom.ar}.`,
+      ja: `${whom.ja}に${sum.ja}を振り込んだことにしました。`,
+    });
+    return PRETENDED;
   },
 };

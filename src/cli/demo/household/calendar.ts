@@ -87,7 +87,7 @@ export const room: Scenario = {
       },
       () => act.wait(900),
     );
-    if (!booked.ran) return act.say(booked.summary);
+    if (!booked.ran) return act.refused(booked.summary);
     const kept: Words = {
       en: "I pretended to book the garden room for tomorrow at 2 pm.",
       es: "He simulado reservar la sala del jardín para mañana a las 14:00.",
@@ -95,7 +95,8 @@ export const room: Scenario = {
       ar: "تظاهرت بحجز غرفة الحديقة غدًا الساعة الثانية ظهرًا.",
       ja: "明日の午後2時に庭の間を予約したことにしました。",
     };
-    await act.say(together(kept, PRETENDED));
+    await act.say(kept);
+    return PRETENDED;
   },
 };
 
@@ -151,18 +152,14 @@ export const timer: Scenario = {
         },
       });
     }
-    await act.say(
-      together(
-        {
-          en: `The timer rang. Each of its ${minutes} minutes was a second long.`,
-          es: `Ha sonado el temporizador. Cada minuto (${minutes}) duró un segundo.`,
-          fr: `Le minuteur a sonné. Chaque minute (${minutes}) a duré une seconde.`,
-          ar: `رن المؤقت. كانت كل دقيقة (${minutes}) ثانية واحدة.`,
-          ja: `タイマーが鳴りました。1分は1秒として数えました（${minutes}）。`,
-        },
-        PRETENDED,
-      ),
-    );
+    await act.say({
+      en: `The timer rang. Each of its ${minutes} minutes was a second long.`,
+      es: `Ha sonado el temporizador. Cada minuto (${minutes}) duró un segundo.`,
+      fr: `Le minuteur a sonné. Chaque minute (${minutes}) a duré une seconde.`,
+      ar: `رن المؤقت. كانت كل دقيقة (${minutes}) ثانية واحدة.`,
+      ja: `タイマーが鳴りました。1分は1秒として数えました（${minutes}）。`,
+    });
+    return PRETENDED;
   },
 };
 
@@ -237,17 +234,13 @@ export const dinner: Scenario = {
       default: false,
     });
     const name = dishes[String(dish)] ?? dishes["soup"]!;
-    await act.say(
-      together(
-        {
-          en: `Dinner is ${name.en.toLowerCase()}, ${spicy ? "and it is spicy" : "and it is mild"}.`,
-          es: `La cena es ${name.es.toLowerCase()}, ${spicy ? "picante" : "sin picante"}.`,
-          fr: `Au dîner : ${name.fr.toLowerCase()}, ${spicy ? "épicé" : "doux"}.`,
-          ar: `العشاء ${name.ar}، ${spicy ? "حار" : "غير حار"}.`,
-          ja: `夕食は${name.ja}、${spicy ? "辛口" : "甘口"}です。`,
-        },
-        PRETENDED,
-      ),
-    );
+    await act.say({
+      en: `Dinner is ${name.en.toLowerCase()}, ${spicy ? "and it is spicy" : "and it is mild"}.`,
+      es: `La cena es ${name.es.toLowerCase()}, ${spicy ? "picante" : "sin picante"}.`,
+      fr: `Au dîner : ${name.fr.toLowerCase()}, ${spicy ? "épicé" : "doux"}.`,
+      ar: `العشاء ${name.ar}، ${spicy ? "حار" : "غير حار"}.`,
+      ja: `夕食は${name.ja}、${spicy ? "辛口" : "甘口"}です。`,
+    });
+    return PRETENDED;
   },
 };

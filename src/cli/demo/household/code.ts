@@ -1,6 +1,6 @@
 /** Tools that only look: fetching something, and running a project's tests with progress and code in the answer. */
 import type { Scenario } from "../scenario.ts";
-import { PRETENDED, together, type Words, wordsOf } from "../words.ts";
+import { PRETENDED, type Words, wordsOf } from "../words.ts";
 
 export const fetchData: Scenario = {
   name: "fetch",
@@ -65,7 +65,6 @@ const CHANGE = `
 export const total = (prices: number[]) =>
   prices.reduce((sum, price) => sum + price, 0);
 \`\`\`
-
 `;
 
 export const tests: Scenario = {
@@ -114,16 +113,8 @@ export const tests: Scenario = {
         }
       },
     );
-    const answer = wordsOf((language) => `${FOUND[language]}${CHANGE}${PRETENDED[language]}`);
+    const answer = wordsOf((language) => `${FOUND[language]}${CHANGE}`);
     await act.say(answer, { content_type: "text/markdown" });
-    await session.complete(
-      together({
-        en: "The tests have run.",
-        es: "Las pruebas han terminado.",
-        fr: "Les tests sont terminés.",
-        ar: "انتهت الاختبارات.",
-        ja: "テストが終わりました。",
-      }),
-    );
+    return PRETENDED;
   },
 };

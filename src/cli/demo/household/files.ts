@@ -65,19 +65,15 @@ export const deletion: Scenario = {
       },
       () => act.wait(900),
     );
-    if (!deleted.ran) return act.say(deleted.summary);
-    await act.say(
-      together(
-        {
-          en: `I pretended to delete record ${record}.`,
-          es: `He simulado borrar el registro ${record}.`,
-          fr: `J'ai fait semblant de supprimer la fiche ${record}.`,
-          ar: `تظاهرت بحذف السجل ${record}.`,
-          ja: `記録${record}を削除したことにしました。`,
-        },
-        PRETENDED,
-      ),
-    );
+    if (!deleted.ran) return act.refused(deleted.summary);
+    await act.say({
+      en: `I pretended to delete record ${record}.`,
+      es: `He simulado borrar el registro ${record}.`,
+      fr: `J'ai fait semblant de supprimer la fiche ${record}.`,
+      ar: `تظاهرت بحذف السجل ${record}.`,
+      ja: `記録${record}を削除したことにしました。`,
+    });
+    return PRETENDED;
   },
 };
 
@@ -131,22 +127,18 @@ export const tidy: Scenario = {
       irreversible: false,
       default: "accept",
     });
-    if (!agreed.accepted) return act.say(agreed.summary);
+    if (!agreed.accepted) return act.refused(agreed.summary);
     for (let step = 1; step <= 3; step++) {
       await act.wait(500);
       await session.progress({ step, total_steps: 3 });
     }
-    await act.say(
-      together(
-        {
-          en: "I pretended to move three files to the trash.",
-          es: "He simulado mover tres archivos a la papelera.",
-          fr: "J'ai fait semblant de mettre trois fichiers à la corbeille.",
-          ar: "تظاهرت بنقل ثلاثة ملفات إلى سلة المهملات.",
-          ja: "ファイルを3つゴミ箱に移したことにしました。",
-        },
-        PRETENDED,
-      ),
-    );
+    await act.say({
+      en: "I pretended to move three files to the trash.",
+      es: "He simulado mover tres archivos a la papelera.",
+      fr: "J'ai fait semblant de mettre trois fichiers à la corbeille.",
+      ar: "تظاهرت بنقل ثلاثة ملفات إلى سلة المهملات.",
+      ja: "ファイルを3つゴミ箱に移したことにしました。",
+    });
+    return PRETENDED;
   },
 };

@@ -85,18 +85,14 @@ export const mail: Scenario = {
       },
       () => act.wait(900),
     );
-    if (!sent.ran) return act.say(sent.summary);
-    await act.say(
-      together(
-        {
-          en: `I pretended to send the email to ${to}.`,
-          es: `He simulado enviar el correo a ${to}.`,
-          fr: `J'ai fait semblant d'envoyer le courriel à ${to}.`,
-          ar: `تظاهرت بإرسال البريد إلى ${to}.`,
-          ja: `${to}にメールを送ったことにしました。`,
-        },
-        PRETENDED,
-      ),
-    );
+    if (!sent.ran) return act.refused(sent.summary);
+    await act.say({
+      en: `I pretended to send the email to ${to}.`,
+      es: `He simulado enviar el correo a ${to}.`,
+      fr: `J'ai fait semblant d'envoyer le courriel à ${to}.`,
+      ar: `تظاهرت بإرسال البريد إلى ${to}.`,
+      ja: `${to}にメールを送ったことにしました。`,
+    });
+    return PRETENDED;
   },
 };

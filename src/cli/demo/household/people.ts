@@ -121,17 +121,15 @@ export const human: Scenario = {
       urgency: "low",
     });
     await act.wait(600);
-    await session.complete(
-      together(
-        {
-          en: "Handed over.",
-          es: "Asunto transferido.",
-          fr: "L'affaire est transmise.",
-          ar: "تمت الإحالة.",
-          ja: "引き継ぎました。",
-        },
-        PRETENDED,
-      ),
+    return together(
+      {
+        en: "Handed over.",
+        es: "Asunto transferido.",
+        fr: "L'affaire est transmise.",
+        ar: "تمت الإحالة.",
+        ja: "引き継ぎました。",
+      },
+      PRETENDED,
     );
   },
 };

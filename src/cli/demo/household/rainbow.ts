@@ -24,7 +24,7 @@ A rainbow needs **sunlight**, **rain**, and somebody who stands between the two.
 
 > Whoever moves takes the rainbow along: no two people see the same one.
 
-That is all. This answer was written beforehand, because I am a script.
+This answer was written beforehand, because I am a script.
 `,
   es: `# Cómo se forma el arcoíris
 
@@ -47,7 +47,7 @@ Hacen falta **sol**, **lluvia** y alguien que esté entre los dos.
 
 > Quien se mueve se lleva su arcoíris: no hay dos personas que vean el mismo.
 
-Eso es todo. Esta respuesta estaba escrita de antemano, porque soy un guion.
+Esta respuesta estaba escrita de antemano, porque soy un guion.
 `,
   fr: `# Comment se forme un arc-en-ciel
 
@@ -70,7 +70,7 @@ Il faut du **soleil**, de la **pluie**, et quelqu'un entre les deux.
 
 > Qui se déplace emporte son arc-en-ciel : deux personnes ne voient jamais le même.
 
-C'est tout. Cette réponse était écrite d'avance, car je suis un script.
+Cette réponse était écrite d'avance, car je suis un script.
 `,
   ar: `# كيف يتكون قوس قزح
 
@@ -93,7 +93,7 @@ C'est tout. Cette réponse était écrite d'avance, car je suis un script.
 
 > من يتحرك يأخذ قوسه معه: لا يرى شخصان القوس نفسه.
 
-هذا كل شيء. كُتبت هذه الإجابة مسبقًا لأنني برنامج مكتوب.
+كُتبت هذه الإجابة مسبقًا لأنني برنامج مكتوب.
 `,
   ja: `# 虹のでき方
 
@@ -116,7 +116,7 @@ C'est tout. Cette réponse était écrite d'avance, car je suis un script.
 
 > 動けば虹もついてきます。同じ虹を見る人は二人といません。
 
-以上です。私は台本なので、この答えは前もって書かれたものです。
+私は台本なので、この答えは前もって書かれたものです。
 `,
 };
 

@@ -64,7 +64,7 @@ export const unknownTool: Scenario = {
         ja: "その道具がないため、できませんでした。",
       },
       category: "permanent",
-      code: "tool_not_found",
+      code: "TOOL_NOT_FOUND",
       recoverable: false,
       remediation_hint: {
         en: 'Ask for something else. "What can you do?" tells you what there is.',
@@ -140,7 +140,7 @@ export const printer: Scenario = {
         ja: "手紙は印刷されませんでした。",
       },
       category: "requires_user",
-      code: "out_of_paper",
+      code: "OUT_OF_PAPER",
       recoverable: true,
       remediation_hint: {
         en: "Put paper into the printer and ask again. In this demo it never has any.",

@@ -1,0 +1,227 @@
+/** A page with an agent behind it, on one loopback server, under the strictest policy a page can have. */
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playwright-core";
+import { bundleWeb } from "../../scripts/bundle-web.mjs";
+import { createSite, type Site } from "../../src/node/index.ts";
+import { createProducer, type Producer, type ProducerOptions } from "../../src/producer/producer.ts";
+
+export const POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'";
+
+let bundled: Promise<ReadonlyMap<string, string>> | undefined;
+/** The element's files, made once for all tests. */
+export function webFiles(): Promise<ReadonlyMap<string, string>> {
+  bundled ??= bundleWeb().then(
+    ({ files }: { files: { name: string; text: string }[] }) =>
+      new Map(files.map(({ name, text }) => [`/${name}`, text])),
+  );
+  return bundled;
+}
+
+export interface PageOptions {
+  /** Attributes of the element. */
+  readonly attributes?: string;
+  /** More of the page's body. */
+  readonly body?: string;
+  readonly lang?: string;
+}
+
+export const pageOf = ({ attributes = "", body = "", lang = "en" }: PageOptions = {}): string =>
+  `<!doctype html><html lang="${lang}"><head><meta charset="utf-8"><title>My bank</title>
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<script type="module" src="/earshot-live.js"></script></head>
+<body><main><h1>My bank</h1>${body}<earshot-live src="/" ${attributes}></earshot-live></main></body></html>`;
+
+export interface Place {
+  readonly agent: Producer;
+  readonly url: string;
+  site: Site;
+  /** The server goes away, as in a restart. */
+  down(): Promise<void>;
+  /** And is back at the same address, with this agent or another. */
+  up(agent?: Producer): Promise<void>;
+  close(): Promise<void>;
+}
+
+export const agentOf = (options: Partial<ProducerOptions> = {}): Producer =>
+  createProducer({ agent_id: "com.example.bank", agent_name: "Bank", warn: () => {}, ...options });
+
+/** `pages` by path; the element's files are there as well. */
+export async function openPlace(
+  pages: Readonly<Record<string, string>>,
+  given: Producer = agentOf(),
+): Promise<Place> {
+  const files = await webFiles();
+  let agent = given;
+  let server: Server | undefined;
+  let websockets: { close(): Promise<void> } | undefined;
+  let port = 0;
+  const place = {
+    get agent() {
+      return agent;
+    },
+    site: undefined as unknown as Site,
+    url: "",
+    async down() {
+      await websockets?.close();
+      server?.closeAllConnections();
+      await new Promise<void>((closed) => (server ? server.close(() => closed()) : closed()));
+      place.site.stop();
+      server = undefined;
+    },
+    async up(other: Producer = agent) {
+      agent = other;
+      const site = await createSite(agent, { insecureLoopback: true, log: () => {} });
+      place.site = site;
+      const listening = createServer((request, response) =>
+        site.node(request, response, () => {
+          const path = new URL(request.url ?? "/", "http://localhost").pathname;
+          const script = files.get(path);
+          const body = script ?? pages[path];
+          response.writeHead(body === undefined ? 404 : 200, {
+            "content-type": `${script === undefined ? "text/html" : "text/javascript"}; charset=utf-8`,
+            "content-security-policy": POLICY,
+          });
+          response.end(body);
+        }),
+      );
+      await new Promise<void>((ready) => listening.listen(port, "127.0.0.1", ready));
+      port = (listening.address() as AddressInfo).port;
+      place.url = `http://127.0.0.1:${port}`;
+      server = listening;
+      websockets = site.attachWebSocket(listening);
+    },
+    close: () => place.down(),
+  };
+  await place.up();
+  return place;
+}
+
+/** What live regions and dialogs said, in order, as a screen reader would be told; recorded from before the page's first script. */
+export interface Heard {
+  readonly text: string;
+  readonly how: "polite" | "assertive" | "dialog";
+  readonly lang: readonly string[];
+  readonly dir: readonly string[];
+  readonly inside: string;
+  readonly at: number;
+}
+
+/** Runs in every page before its own scripts. Only what is in the page's accessibility tree counts. */
+function listenIn(): void {
+  const heard: unknown[] = [];
+  Object.assign(window, { heard, violations: [] as string[] });
+  document.addEventListener("securitypolicyviolation", (event) =>
+    (window as never as { violations: string[] }).violations.push(
+      `${event.violatedDirective} ${event.blockedURI}`,
+    ),
+  );
+  const runs = (node: Element, name: "lang" | "dir") =>
+    [...node.children].map((one) => one.getAttribute(name) ?? "");
+  const look = (records: MutationRecord[]) => {
+    for (const { target, addedNodes } of records) {
+      for (const node of addedNodes) {
+        if (!(node instanceof Element)) continue;
+        for (const host of [node, ...node.querySelectorAll("*")]) if (host.shadowRoot) watch(host.shadowRoot);
+        const dialog = node.matches("[role=alertdialog]") ? node : undefined;
+        if (dialog) {
+          // Read when it opens: its name, then its description.
+          queueMicrotask(() => {
+            const text = dialog.querySelector("#body")?.textContent ?? "";
+            heard.push({ text, how: "dialog", lang: [], dir: [], inside: "", at: performance.now() });
+          });
+        }
+      }
+      const region = target instanceof Element ? target.closest("[aria-live]") : undefined;
+      if (region && addedNodes.length > 0 && region === target)
+        heard.push({
+          text: region.textContent,
+          how: region.getAttribute("aria-live"),
+          lang: runs(region, "lang"),
+          dir: runs(region, "dir"),
+          inside: region.closest("dialog, [aria-modal]")?.id ?? "",
+          at: performance.now(),
+        });
+    }
+  };
+  const watch = (root: Node) => new MutationObserver(look).observe(root, { childList: true, subtree: true });
+  const attach = Element.prototype.attachShadow;
+  Element.prototype.attachShadow = function (init) {
+    const root = attach.call(this, init);
+    watch(root);
+    return root;
+  };
+  watch(document);
+}
+
+export async function newContext(
+  browser: Browser,
+  options: BrowserContextOptions = {},
+): Promise<BrowserContext> {
+  const context = await browser.newContext({ locale: "en-US", ...options });
+  await context.addInitScript(listenIn);
+  return context;
+}
+
+export const heardBy = (page: Page): Promise<Heard[]> =>
+  page.evaluate(() => (window as never as { heard: Heard[] }).heard);
+
+export const textsOf = async (page: Page): Promise<string[]> => (await heardBy(page)).map(({ text }) => text);
+
+/** Waits until something with these words was announced. */
+export const untilHeard = (page: Page, words: string): Promise<unknown> =>
+  page.waitForFunction(
+    (text) => (window as never as { heard: { text: string }[] }).heard.some((one) => one.text.includes(text)),
+    words,
+    { timeout: 15_000 },
+  );
+
+export const violationsOf = (page: Page): Promise<string[]> =>
+  page.evaluate(() => (window as never as { violations: string[] }).violations);
+
+/** The words of whatever has the focus, however deep. */
+export const focused = (page: Page): Promise<string> =>
+  page.evaluate(() => {
+    let active = document.activeElement;
+    while (active?.shadowRoot?.activeElement) active = active.shadowRoot.activeElement;
+    const named = active?.id ? `#${active.id} ` : "";
+    return `${active?.localName} ${named}${active?.textContent?.trim() ?? ""}`.trim();
+  });
+
+/** Tab until the control with this name has the focus, as a person with a keyboard would. */
+export async function tabTo(page: Page, name: string): Promise<void> {
+  for (let tries = 0; tries < 20; tries++) {
+    await page.keyboard.press("Tab");
+    if ((await focused(page)).endsWith(name)) return;
+  }
+  throw new Error(`No control named ${name} can be reached by Tab.`);
+}
+
+/** A transfer that cannot be undone, with an answer before and after. */
+export function transfer(
+  agent: Producer,
+  ran: { count: number },
+  pace: () => Promise<unknown> = async () => undefined,
+) {
+  return agent.run({ summary: "Moving money to savings." }, async (session) => {
+    for (const token of ["You have ", "enough money. ", "Your savings ", "account is open. "]) {
+      session.say(token);
+      await pace();
+    }
+    const sent = await session.tool(
+      {
+        tool: "transfer",
+        summary: "Transferring the money.",
+        irreversible: true,
+        risk: "high",
+        params: { amount: 500, to: "savings" },
+        action: ({ amount, to }) => `Transfer ${amount} dollars to ${to}.`,
+        consequence: "The money moves at once.",
+      },
+      () => void ran.count++,
+    );
+    await session.say(sent.ran ? "Your savings have grown." : sent.summary);
+    return sent;
+  });
+}
