@@ -8,6 +8,7 @@ chromium chromium
 espeak-ng espeak-ng
 speech-dispatcher speech-dispatcher
 lou_translate liblouis-bin
+brltty brltty
 curl curl
 openssl openssl
 nginx nginx-light

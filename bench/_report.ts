@@ -44,4 +44,5 @@ export function cpuMicroseconds(work: () => void): number {
   return user + system;
 }
 
-export const median = (values: number[]): number => values.sort((a, b) => a - b)[values.length >> 1]!;
+/** NaN where nothing was measured. */
+export const median = (values: number[]): number => values.sort((a, b) => a - b)[values.length >> 1] ?? NaN;

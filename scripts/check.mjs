@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { findBrowserProblems } from "./check/browser.mjs";
+import { findBrowserProblems, findSubscribeSize } from "./check/browser.mjs";
 import { findUnused } from "./check/unused.mjs";
 import { binOf, root, run } from "./run.mjs";
 
@@ -68,4 +68,5 @@ await step("exports", exportProblems);
 await step("lockfile", lockfileProblems);
 await step("unused code", findUnused);
 await step("browser entry points: no Node, no eval", findBrowserProblems);
+await step("size of subscribe in a page", findSubscribeSize);
 process.exit(failures.length === 0 ? 0 : 1);

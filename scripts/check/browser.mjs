@@ -11,9 +11,8 @@ export const BROWSER_ENTRIES = {
   "src/delivery/index.ts": undefined,
 };
 
-export async function bundleForBrowser(entry) {
+const bundle = async (options) => {
   const { outputFiles } = await build({
-    entryPoints: [join(root, entry)],
     bundle: true,
     minify: true,
     write: false,
@@ -21,9 +20,42 @@ export async function bundleForBrowser(entry) {
     platform: "browser",
     target: "es2022",
     logLevel: "silent",
+    ...options,
   });
   const code = outputFiles[0].text;
   return { code, gzip: gzipSync(code, { level: 9 }).length };
+};
+
+export const bundleForBrowser = (entry) => bundle({ entryPoints: [join(root, entry)] });
+
+/** `subscribe` as a page loads it: SSE and WebSocket in it, what only Node has and what checks signatures left outside. */
+const SUBSCRIBE_LIMIT = 20 * 1024;
+const elsewhere = {
+  name: "elsewhere",
+  setup: ({ onResolve }) =>
+    onResolve(
+      { filter: /(?:transports\/(?:ipc|stdio|grpc)\/client|subscriber\/trust)\.ts$|^ws$/ },
+      ({ path }) => ({
+        path,
+        external: true,
+      }),
+    ),
+};
+const from = (contents, plugins = []) =>
+  bundle({ stdin: { contents, resolveDir: root }, plugins, external: ["node:*"] });
+
+/** Ours beside what others ask a page to load for hearing an agent. */
+export async function findSubscribeSize() {
+  const ours = await from('export { subscribe } from "./src/connect/index.ts";', [elsewhere]);
+  const agUi = await from('export { HttpAgent } from "@ag-ui/client";');
+  const mcp = await from(
+    'export { Client } from "@modelcontextprotocol/sdk/client/index.js";' +
+      'export { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";',
+  );
+  const kb = ({ gzip }) => `${(gzip / 1024).toFixed(1)} KB`;
+  console.log(`      subscribe ${kb(ours)} min+gzip; @ag-ui/client ${kb(agUi)}; the MCP client ${kb(mcp)}`);
+  if (ours.gzip <= SUBSCRIBE_LIMIT) return [];
+  return [`subscribe is ${ours.gzip} bytes min+gzip; at most ${SUBSCRIBE_LIMIT}`];
 }
 
 const FORBIDDEN = [

@@ -5,7 +5,7 @@
 import type { Delivery } from "../delivery/lane.ts";
 import type { Clock } from "../protocol/clock.ts";
 import type { AwaitingConfirmation, Reply } from "../protocol/types.ts";
-import { mayAnswer, type Principal } from "./access.ts";
+import { mayAnswer, mayHear, type Principal } from "./access.ts";
 import type { AuditRecord } from "./options.ts";
 import {
   Question,
@@ -184,6 +184,8 @@ export class QuestionDesk {
       allowed,
       question !== undefined,
       mayAnswer(principal),
+      // As they are known now: what they may hear can have changed since they were sent it.
+      mayHear(principal, (question ?? this.#decoy).spec.audience),
       subscription?.live === true,
       subscription?.answers((question ?? this.#decoy).spec.event.type) === true,
       (question ?? this.#decoy).sentTo.has(subscription?.id ?? ""),

@@ -36,6 +36,8 @@ export interface Standing {
 export interface QuestionSpec {
   /** What a yes would run, for the record. */
   readonly act?: Act | undefined;
+  /** Who may hear the session that asks; absent means everyone. */
+  readonly audience?: readonly string[] | undefined;
   readonly event: AwaitingConfirmation | AwaitingClarification;
   /** More time: how often, and the most seconds in all. */
   readonly extensions: number;

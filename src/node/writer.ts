@@ -92,12 +92,14 @@ export class Writer {
     if (!this.#waiting && dirty.push(this) === 1) setImmediate(flushAll);
     this.#waiting = (this.#waiting ?? nothing).and(frame);
     const { size } = this.#waiting;
+    const blocked = this.#blocked;
+    // An outlet that asked for no pause holds next to nothing: it is not even looked at, which counts where there are many.
+    if (!blocked && size <= WAIT_ABOVE && size <= this.#options.cap) return undefined;
     if (size + this.#outlet.writableLength > this.#options.cap) {
       this.#tooSlow();
       return undefined;
     }
-    if (this.#blocked) return this.#blocked.promise;
-    return size > WAIT_ABOVE ? this.#block() : undefined;
+    return blocked ? blocked.promise : this.#block();
   }
 
   flush(): void {

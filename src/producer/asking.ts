@@ -94,7 +94,7 @@ export class Asking {
     const { event, extensions, ceiling_seconds, extensions_used, total_seconds } = fact;
     this.#stage.asking = true;
     const question = hub.askAgain(
-      { event, extensions, ceiling_seconds },
+      { event, extensions, ceiling_seconds, audience: this.#handle.audience },
       this.#handle,
       this.#hooks(
         (settlement) =>
@@ -224,7 +224,8 @@ export class Asking {
       stage.asking = true;
       const event = stage.build(spec.type, spec.words, fields) as unknown as QuestionEvent;
       const { act } = spec;
-      const asked = { event, extensions, ceiling_seconds, act };
+      const { audience } = this.#handle;
+      const asked = { event, extensions, ceiling_seconds, act, audience };
       const question = hub.ask(asked, this.#handle, this.#hooks(spec.verdict));
       this.#open = question;
       stopped.signal.addEventListener("abort", () => void question.withdraw());

@@ -3,7 +3,6 @@
  * inputs and the time go in, and a voice asks what to do. It never says half a sentence, never reads a language with a
  * wrong voice, and forgets nothing it was told.
  */
-import { isCritical } from "../protocol/filters.ts";
 import type { AgentEvent, OutputStreaming, Urgency, Verbosity } from "../protocol/types.ts";
 import { Account } from "./announcer/account.ts";
 import { tell } from "./announcer/compose.ts";
@@ -15,6 +14,7 @@ import { Outputs, type ReadyOutput } from "./announcer/outputs.ts";
 import type { Phrases } from "./announcer/phrase.ts";
 import type { Action } from "./announcer/queue.ts";
 import { nameOf, Reader } from "./announcer/reader.ts";
+import { isOldNews } from "./announcer/repetition.ts";
 import { type Session, Sessions } from "./announcer/sessions.ts";
 import { type AnnouncerOptions, type AnnouncerSettings, defaultSettings } from "./announcer/settings.ts";
 import { settlementsOf, TERMINAL } from "./announcer/settlement.ts";
@@ -40,7 +40,6 @@ export type { AnswerInput, Asked, AutoAnswer, HistoryEntry, Outgoing, Run, Utter
 export { type Action, type AnnouncerOptions, type AnnouncerSettings, type Phrases, textOf };
 
 const QUESTION = /^aaep:agent\.awaiting\.(?:confirmation|clarification)$/;
-const PROGRESS_EVERY_MS = 10_000;
 
 export class Announcer {
   readonly #mouth: Mouth;
@@ -320,25 +319,9 @@ export class Announcer {
     if (!told) return;
     const words = this.phrases.join(told.parts);
     const terminal = TERMINAL.test(event.type);
-    const gap = event.extensions?.["earshot"]?.["gap"] !== undefined;
-    let quiet = told.quiet === true && !gap;
-    // A late word about work that is over would be false by now.
-    if (session.ended && !isCritical(event)) quiet = true;
-    if (told.kind === "state") {
-      const text = textOf({ runs: words });
-      quiet ||= text === session.lastState && !isCritical(event);
-      session.lastState = text;
-    }
-    if (told.kind === "progress" && !quiet) {
-      quiet =
-        this.#settings.load !== "high" &&
-        now - session.lastProgressAt < PROGRESS_EVERY_MS &&
-        event.urgency !== "critical";
-      if (!quiet) {
-        session.lastProgressAt = now;
-        this.#mouth.skip((one) => one.kind === "progress" && one.session_id === session.key);
-      }
-    }
+    const quiet = isOldNews(event, told, textOf({ runs: words }), session, this.#settings.load, now);
+    if (told.kind === "progress" && !quiet)
+      this.#mouth.skip((one) => one.kind === "progress" && one.session_id === session.key);
     const parts: Run[][] = [...reader.warnings(), words];
     if (terminal && this.#settings.load === "low")
       parts.push(...this.#account.sentence(session, this.phrases));

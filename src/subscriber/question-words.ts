@@ -99,6 +99,13 @@ function silenceMeans(event: QuestionEvent, reader: Reader, leftMs: number): Run
     });
   const assumed = event.default_response;
   if (assumed === undefined) return phrases.say("silence_nothing", { duration });
+  // Yes and no travel as true and false; nobody would say so.
+  const isYesNo = event.accepted_response_kinds?.includes("yes_no") && /^(?:true|false)$/.test(assumed);
+  if (isYesNo)
+    return phrases.say("silence_answer", {
+      duration,
+      answer: phrases.own(phrases.text(assumed === "true" ? "word_yes" : "word_no")),
+    });
   const label = event.choices?.find(({ value }) => value === assumed)?.label ?? assumed;
   return phrases.say("silence_answer", { duration, answer: reader.plain(label) ?? "?" });
 }

@@ -58,7 +58,8 @@ export function remember(known: readonly KnownProducer[], met: Met, at: string):
   const one: KnownProducer = {
     agent_id,
     name,
-    addresses: [...new Set([...(before?.addresses ?? []), address])],
+    // A place agreed to under one signature says nothing under another, or under none.
+    addresses: [...new Set([...(before && before.kid === kid ? before.addresses : []), address])],
     ...(kid === undefined ? {} : { kid }),
     since: before?.since ?? at,
   };

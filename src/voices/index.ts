@@ -1,6 +1,7 @@
 /** `earshot/voices`: where words end up. Node only; an assistive technology brings its own `Voice` instead. */
 export { type BrailleOptions, type BrailleVoice, createBrailleVoice } from "./braille.ts";
 export { BrailleDisplay, WAITS, WAITS_URGENTLY } from "./braille-display.ts";
+export { type BrlapiDisplay, type BrlapiOptions, connectBrlapi } from "./brlapi.ts";
 export { BRAILLE_TABLES, createLiblouis, type Translator } from "./liblouis.ts";
 export {
   createEspeakVoice,

@@ -9,8 +9,8 @@ import { make, runNodes } from "./runs.ts";
 
 /** A screen reader has to have seen a region before a change in it is news. */
 const SETTLE_MS = 250;
-/** Afterwards the words are in the transcript; here they would only be found by accident. */
-const CLEAR_MS = 20_000;
+/** Afterwards the words are in the transcript; here they would be found by accident, or heard again when a dialog closes. */
+const CLEAR_MS = 5_000;
 
 interface Place {
   readonly root: HTMLElement;
@@ -41,7 +41,7 @@ export class Announce {
     const place = this.#place(this.#topmost() ?? this.#home);
     const write = () => {
       this.#turn = 1 - this.#turn;
-      for (const one of [...place.polite, ...place.assertive]) one.replaceChildren();
+      this.#empty();
       const chosen = (urgent ? place.assertive : place.polite)[this.#turn]!;
       const nodes = runNodes(runs);
       chosen.replaceChildren(...nodes);
@@ -54,14 +54,20 @@ export class Announce {
     else this.#after(wait, write);
   }
 
-  /** Ready in a dialog that has just opened, before there is anything to say. */
+  /** Ready in a dialog that has just opened, before there is anything to say. Outside it, nothing is left to hear later. */
   ready(dialog: HTMLElement): void {
+    this.#empty();
     this.#place(dialog);
   }
 
   close(): void {
     for (const timer of this.#late) clearTimeout(timer);
     for (const [host, { root }] of this.#places) if (host !== this.#home) root.remove();
+  }
+
+  #empty(): void {
+    for (const { polite, assertive } of this.#places.values())
+      for (const one of [...polite, ...assertive]) if (one.firstChild) one.replaceChildren();
   }
 
   #after(ms: number, then: () => void): void {

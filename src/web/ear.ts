@@ -3,89 +3,20 @@
  * and by which tab; how it gets to the person is the view's. No DOM here, so that any framework can sit on it.
  */
 import { type Clock, systemClock } from "../protocol/clock.ts";
-import type { AgentEvent, Capabilities } from "../protocol/types.ts";
-import {
-  Announcer,
-  type AnswerInput,
-  type Outgoing,
-  textOf,
-  type Utterance,
-} from "../subscriber/announcer.ts";
+import type { AgentEvent } from "../protocol/types.ts";
+import { Announcer, type AnswerInput, textOf, type Utterance } from "../subscriber/announcer.ts";
 import { loadLanguage } from "./languages.ts";
 import type { Line } from "./line.ts";
+import { Outbox } from "./outbox.ts";
 import { capabilitiesOf, type EarSettings, paceOf, rateOf } from "./settings.ts";
-import { Tabs, type TabsHost } from "./tabs.ts";
+import { type EarOptions, type EarView, type LineState, newsOf, type Place, type Shared } from "./shared.ts";
+import { Tabs } from "./tabs.ts";
 import { keyOf, Unsaid } from "./unsaid.ts";
-
-/** Where a subscription is, for the tab that takes it over. */
-export interface Place {
-  readonly subscription_id: string;
-  readonly last_event_id: string | undefined;
-}
-
-export interface LineOptions {
-  readonly address: string;
-  readonly capabilities: Capabilities;
-  readonly token?: Token;
-  readonly place: Place | undefined;
-}
-
-export type Token = string | (() => string | undefined | Promise<string | undefined>);
-
-export interface LineState {
-  readonly state: "connecting" | "connected" | "lost" | "ended";
-  /** Empty while nobody knows it. */
-  readonly agent: string;
-  readonly reason?: string;
-  readonly honored?: Capabilities;
-}
-
-export interface EarOptions {
-  /** The agent's address: http(s) or ws(s). */
-  readonly address: string;
-  readonly settings: EarSettings;
-  readonly token?: Token;
-  /** Who is signed in: tabs of different accounts share nothing. */
-  readonly account?: string;
-  readonly host: TabsHost;
-  readonly presence: { readonly at: number; readonly visible: boolean };
-  readonly clock?: Clock;
-}
-
-/** What a page shows. Every call is about this tab only. */
-export interface EarView {
-  /** To be heard now. */
-  say(utterance: Utterance): void;
-  /** Everything heard, for the transcript. */
-  event(event: AgentEvent): void;
-  /** Words about it, in the order things happened, said aloud or not. */
-  note(utterance: Utterance): void;
-  /** The question to be put, or that there is none any more; or anything else changed. */
-  changed(): void;
-}
-
-type Shared =
-  | { readonly do: "event"; readonly event: AgentEvent; readonly place: Place }
-  | { readonly do: "state"; readonly state: LineState }
-  | { readonly do: "sync" }
-  | {
-      readonly do: "log";
-      readonly events: readonly AgentEvent[];
-      readonly state: LineState;
-      readonly place: Place | undefined;
-      readonly settings: EarSettings;
-    }
-  | { readonly do: "send"; readonly id: string; readonly message: Outgoing; readonly again: boolean }
-  | { readonly do: "sent"; readonly id: string; readonly taken: boolean | undefined }
-  | { readonly do: "said"; readonly key: string; readonly reply_token: string | undefined }
-  | { readonly do: "postponed"; readonly reply_token: string }
-  | { readonly do: "settings"; readonly settings: EarSettings };
 
 /** Events a new tab is told, so that its transcript has a beginning. */
 const MOST_LOGGED = 2_000;
-/** A sentence is given this long at most before the next may be said, whatever its length. */
+/** A sentence gets this long at most before the next may be said; something critical waits no longer than the second. */
 const LONGEST_SENTENCE_MS = 8_000;
-/** Something critical never waits longer than this for the end of a sentence. */
 const CRITICAL_WAIT_MS = 2_500;
 
 export class Ear {
@@ -95,10 +26,7 @@ export class Ear {
   readonly #clock: Clock;
   readonly #tabs: Tabs;
   readonly #unsaid = new Unsaid();
-  readonly #sending = new Map<
-    string,
-    { readonly message: Outgoing; readonly settle: (taken: boolean | undefined) => void }
-  >();
+  readonly #outbox: Outbox;
   readonly #log: AgentEvent[] = [];
   readonly #postponed = new Set<string>();
   #settings: EarSettings;
@@ -124,6 +52,11 @@ export class Ear {
     this.announcer = new Announcer({ languages, verbosity, load });
     const id = `${Math.random().toString(36).slice(2)}${Math.random().toString(36).slice(2)}`;
     const name = `${options.address} ${options.account ?? ""}`;
+    this.#outbox = new Outbox(
+      id,
+      () => this.#line,
+      (message) => this.#tell(message),
+    );
     this.#tabs = new Tabs(
       name,
       id,
@@ -143,7 +76,7 @@ export class Ear {
     await this.#speak(this.#settings);
     if (this.#stopped) return;
     this.#tabs.start();
-    this.#tabs.post({ do: "sync" } satisfies Shared);
+    this.#tell({ do: "sync" });
     this.pump();
   }
 
@@ -180,7 +113,7 @@ export class Ear {
   /** Changes what the person set, for all tabs, and tells the agent. */
   async set(changed: Partial<EarSettings>): Promise<void> {
     const settings = { ...this.#settings, ...changed };
-    this.#tabs.post({ do: "settings", settings } satisfies Shared);
+    this.#tell({ do: "settings", settings });
     await this.#apply(settings);
   }
 
@@ -202,7 +135,7 @@ export class Ear {
     const token = this.#asked?.reply_token;
     if (token === undefined) return;
     this.#postponed.add(token);
-    this.#tabs.post({ do: "postponed", reply_token: token } satisfies Shared);
+    this.#tell({ do: "postponed", reply_token: token });
     this.#view.changed();
   }
   /** The person is back for it: put from its beginning, with the time that is left. */
@@ -230,7 +163,6 @@ export class Ear {
     const now = this.#clock.now();
     this.#gate = Math.max(this.#gate, now + ms);
     this.#saidAt = Math.max(this.#saidAt, now + ms - CRITICAL_WAIT_MS);
-    this.pump();
   }
 
   pump(): void {
@@ -239,9 +171,10 @@ export class Ear {
     const now = this.#clock.now();
     this.announcer.tick(now);
     this.#note();
+    // Its dialog goes first: what is said of the answer must not go down with it.
+    this.#forget();
     if (this.#tabs.speaks) this.#speakNow(now);
     else this.#store(now);
-    this.#forget();
     const gate = this.#waitsFor;
     const times = [this.announcer.wakeAt(now), gate > now ? gate : undefined].filter(
       (at) => at !== undefined,
@@ -261,7 +194,7 @@ export class Ear {
       this.#saidAt = now;
       this.#gate = now + Math.max(speech, 1000 / rateOf(this.#settings, this.#state.honored));
       if (utterance.asked) continue;
-      this.#tabs.post({ do: "said", key: keyOf(utterance), reply_token } satisfies Shared);
+      this.#tell({ do: "said", key: keyOf(utterance), reply_token });
       this.#view.say(utterance);
     }
   }
@@ -314,29 +247,11 @@ export class Ear {
         this.pump();
         this.#view.changed();
       };
-      const id = `${this.#tabs.id} ${++this.#numbers}`;
-      this.#sending.set(id, { message, settle });
-      this.#send(id, message, false);
+      this.#outbox.add(message, settle);
     }
     this.pump();
     this.#view.changed();
     return messages.length > 0;
-  }
-
-  #send(id: string, message: Outgoing, again: boolean): void {
-    if (!this.#line) return this.#tabs.post({ do: "send", id, message, again } satisfies Shared);
-    this.#line.send(message).then(
-      // Sent twice, a no may only mean that the first one was taken: then the agent's own word counts.
-      (taken) => this.#sent(id, again && taken === false ? undefined : taken),
-      () => this.#sent(id, undefined),
-    );
-  }
-
-  #sent(id: string, taken: boolean | undefined): void {
-    const sending = this.#sending.get(id);
-    if (!sending) return this.#tabs.post({ do: "sent", id, taken } satisfies Shared);
-    this.#sending.delete(id);
-    sending.settle(taken);
   }
 
   async #lead(): Promise<void> {
@@ -353,22 +268,22 @@ export class Ear {
       },
       {
         hear: (event, place) => {
-          this.#tabs.post({ do: "event", event, place } satisfies Shared);
+          this.#tell({ do: "event", event, place });
           this.#event(event, place);
         },
         state: (state) => {
-          this.#tabs.post({ do: "state", state } satisfies Shared);
+          this.#tell({ do: "state", state });
           this.#lineState(state);
         },
       },
       this.#clock,
     );
-    for (const [id, { message }] of this.#sending) this.#send(id, message, true);
+    this.#outbox.again();
   }
 
   #follow(): void {
-    if (!this.#synced) this.#tabs.post({ do: "sync" } satisfies Shared);
-    for (const [id, { message }] of this.#sending) this.#send(id, message, true);
+    if (!this.#synced) this.#tell({ do: "sync" });
+    this.#outbox.again();
   }
 
   #speaker(): void {
@@ -391,23 +306,14 @@ export class Ear {
       case "state":
         return this.#lineState(message.state);
       case "sync":
-        if (this.#tabs.leads)
-          this.#tabs.post({
-            do: "log",
-            events: this.#log,
-            state: this.#state,
-            place: this.#place,
-            settings: this.#settings,
-          } satisfies Shared);
+        if (this.#tabs.leads) this.#tell(this.#sofar);
         return;
       case "log":
         return void this.#catchUp(message);
       case "send":
-        if (this.#line) this.#send(message.id, message.message, message.again);
-        return;
+        return this.#outbox.forward(message.id, message.message, message.again);
       case "sent":
-        if (this.#sending.has(message.id)) this.#sent(message.id, message.taken);
-        return;
+        return this.#outbox.settle(message.id, message.taken);
       case "said":
         return this.#unsaid.said(message.key, message.reply_token);
       case "postponed":
@@ -416,6 +322,15 @@ export class Ear {
       case "settings":
         return void this.#apply(message.settings);
     }
+  }
+
+  #tell(message: Shared): void {
+    this.#tabs.post(message);
+  }
+
+  get #sofar(): Shared {
+    const about = { state: this.#state, place: this.#place, settings: this.#settings };
+    return { do: "log", events: this.#log, ...about };
   }
 
   /** A tab that comes later is told what there was; none of it is news any more. */
@@ -455,12 +370,8 @@ export class Ear {
   #lineState(state: LineState): void {
     const before = this.#state;
     this.#state = state.agent === "" ? { ...state, agent: before.agent } : state;
-    // The first connection is no news, a lost one is.
-    const lost = before.state === "lost" || (before.state === "connecting" && before.agent !== "");
-    if (state.state === "lost" && before.state === "connected")
-      this.announcer.line("lost", this.#state.agent, this.#clock.now());
-    else if (state.state === "connected" && lost)
-      this.announcer.line("connected", state.agent, this.#clock.now());
+    const news = newsOf(before, state);
+    if (news) this.announcer.line(news, this.#state.agent, this.#clock.now());
     this.pump();
     this.#view.changed();
   }
@@ -476,7 +387,7 @@ export class Ear {
     try {
       const honored = await this.#line.renegotiate(capabilitiesOf(settings));
       this.#lineState({ ...this.#state, honored });
-      this.#tabs.post({ do: "state", state: this.#state } satisfies Shared);
+      this.#tell({ do: "state", state: this.#state });
     } catch {
       // The line says itself that it is lost; the wish is part of the next request.
     }

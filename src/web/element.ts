@@ -3,16 +3,17 @@
  * dialogs, and settings; everything is announced to whichever screen reader is there. No framework, no HTML strings.
  */
 import { directionOf } from "../protocol/language.ts";
-import type { CognitiveLoad, Verbosity } from "../protocol/types.ts";
+import type { AgentEvent, CognitiveLoad, Verbosity } from "../protocol/types.ts";
 import type { Utterance } from "../subscriber/announcer.ts";
 import { Announce, deepActive } from "./announce.ts";
 import { controls } from "./controls.ts";
-import { Ear, type Token } from "./ear.ts";
+import { Ear } from "./ear.ts";
 import { Keys } from "./keys.ts";
 import { type Wording, wordsFor } from "./languages.ts";
 import { QuestionDialog, type QuestionEvent } from "./question.ts";
 import { make, runNodes } from "./runs.ts";
 import type { EarSettings, Speed } from "./settings.ts";
+import type { Token } from "./shared.ts";
 import { styleSheet } from "./styles.ts";
 import { markTitle } from "./title.ts";
 import { Transcript } from "./transcript.ts";
@@ -114,7 +115,7 @@ export class EarshotLive extends Base {
       },
       {
         say: (utterance) => parts.say(utterance),
-        event: (event) => parts.transcript.event(event),
+        event: (event) => parts.event(event),
         note: (utterance) => parts.note(utterance),
         changed: () => parts.changed(),
       },
@@ -211,6 +212,11 @@ class Parts {
     this.#announce.say(utterance.runs, utterance.urgency === "critical");
     this.#tell(utterance, "mouth");
     this.changed();
+  }
+
+  event(event: AgentEvent): void {
+    this.transcript.event(event);
+    this.#host.dispatchEvent(new CustomEvent("earshot-event", { detail: event }));
   }
 
   note({ kind, session_id, runs, asked }: Utterance): void {
@@ -313,14 +319,18 @@ class Parts {
       line.state === "connected" && this.#last
         ? runNodes(this.#last.runs)
         : [fill(words[line.state], { agent: line.agent, reason: line.reason ?? "" })];
-    this.#status.replaceChildren(...status);
+    if (
+      status.map((one) => (typeof one === "string" ? one : one.textContent)).join("") !==
+      this.#status.textContent
+    )
+      this.#status.replaceChildren(...status);
     const open = this.#ear.open !== undefined;
-    this.#waiting.hidden = !open;
+    if (this.#waiting.hidden === open) this.#waiting.hidden = !open;
     markTitle(this.#host, open ? words.title : undefined);
     const drawn = JSON.stringify([language, settings]);
-    this.#heading.textContent = words.transcript;
     if (drawn === this.#drawn) return;
     this.#drawn = drawn;
+    this.#heading.textContent = words.transcript;
     const button = (text: string, press: () => void, keys?: string) => {
       const node = make("button", { type: "button", part: "button", "aria-keyshortcuts": keys }, text);
       node.addEventListener("click", press);

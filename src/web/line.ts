@@ -13,7 +13,7 @@ import type { Clock } from "../protocol/clock.ts";
 import type { AgentEvent, Capabilities } from "../protocol/types.ts";
 import type { Outgoing } from "../subscriber/announcer.ts";
 import { backoff } from "../subscriber/resume.ts";
-import type { LineOptions, LineState, Place } from "./ear.ts";
+import type { LineOptions, LineState, Place } from "./shared.ts";
 
 export interface Line {
   /** True if the agent took it; undefined where nobody can say. */

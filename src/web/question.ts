@@ -113,7 +113,7 @@ export class QuestionDialog {
     const title = second ? words.check_heading : fill(words.question_from, { agent: view.agent });
     const heading = make(
       "h2",
-      { id: "question", tabindex: "-1", part: "question-heading", lang: language },
+      { id: "question", tabindex: "-1", autofocus: true, part: "question-heading", lang: language },
       title,
     );
     const more =
@@ -135,20 +135,30 @@ export class QuestionDialog {
       });
       actions.append(button);
     }
-    const dialog = make(
-      "dialog",
+    // Two, made at once: the outer keeps everything else out, the inner is what is read. As one, Chromium reports it
+    // to Orca twice, and the question is heard twice.
+    const asked = make(
+      "div",
       {
         role: "alertdialog",
+        "aria-modal": "true",
         "aria-labelledby": "question",
         "aria-describedby": "body",
-        part: "question",
-        class: alone ? "alone" : undefined,
-        dir: direction,
       },
       heading,
       body,
       ...(form?.nodes ?? []),
       actions,
+    );
+    const dialog = make(
+      "dialog",
+      {
+        "aria-describedby": "question",
+        part: "question",
+        class: alone ? "alone" : undefined,
+        dir: direction,
+      },
+      asked,
     );
     dialog.addEventListener("keydown", (event) => {
       if (event.key !== "Escape") return;

@@ -2,9 +2,10 @@
 import { createElement, type ReactElement, useCallback, useEffect, useRef, useState } from "react";
 import type { AgentEvent } from "../protocol/types.ts";
 import type { AnswerInput, Utterance } from "../subscriber/announcer.ts";
-import { Ear, type LineState, type Token } from "./ear.ts";
+import { Ear } from "./ear.ts";
 import { defineEarshotLive, type EarshotAnnounced, type EarshotLive as LiveElement } from "./element.ts";
 import type { EarSettings } from "./settings.ts";
+import type { LineState, Token } from "./shared.ts";
 
 export interface UseEarshotOptions extends Partial<EarSettings> {
   readonly token?: Token;

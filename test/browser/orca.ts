@@ -3,7 +3,15 @@
  * engine is in its debug log, line by line: that is what a person would hear.
  */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { type Browser, chromium } from "playwright-core";
@@ -30,6 +38,7 @@ export interface Orca {
   until(fits: (spoken: string[]) => boolean, what: string): Promise<string[]>;
   /** Presses a key of the real keyboard, as far as this display has one, e.g. `Tab` or `Return`. */
   type(...keys: string[]): Promise<void>;
+  click(x: number, y: number): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -73,12 +82,14 @@ export async function startOrca(): Promise<Orca> {
         // It is gone already.
       }
     }
-    if (process.env["EARSHOT_ORCA_LOG"] && existsSync(log)) copyFileSync(log, process.env["EARSHOT_ORCA_LOG"]);
+    if (process.env["EARSHOT_ORCA_LOG"] && existsSync(log))
+      copyFileSync(log, process.env["EARSHOT_ORCA_LOG"]);
     rmSync(home, { recursive: true, force: true, maxRetries: 5 });
   };
   let browser: Browser | undefined;
   try {
-    env["DISPLAY"] = `:${await firstLine(start("Xvfb", ["-displayfd", "1", "-screen", "0", "1024x768x24", "-nolisten", "tcp"], "pipe"))}`;
+    env["DISPLAY"] =
+      `:${await firstLine(start("Xvfb", ["-displayfd", "1", "-screen", "0", "1024x768x24", "-nolisten", "tcp"], "pipe"))}`;
     env["DBUS_SESSION_BUS_ADDRESS"] = await firstLine(
       start("dbus-daemon", ["--session", "--nofork", "--print-address=1"], "pipe"),
     );
@@ -90,10 +101,31 @@ export async function startOrca(): Promise<Orca> {
     writeFileSync(join(conf, "modules", "mute.conf"), ENGINE);
     const socket = join(env["XDG_RUNTIME_DIR"]!, "speech-dispatcher", "speechd.sock");
     mkdirSync(dirname(socket));
-    start("speech-dispatcher", ["-s", "-C", conf, "-c", "unix_socket", "-S", socket, "-P", join(home, "pid"), "-t", "0", "-l", "1", "-L", home]);
+    start("speech-dispatcher", [
+      "-s",
+      "-C",
+      conf,
+      "-c",
+      "unix_socket",
+      "-S",
+      socket,
+      "-P",
+      join(home, "pid"),
+      "-t",
+      "0",
+      "-l",
+      "1",
+      "-L",
+      home,
+    ]);
     await until(() => existsSync(socket), "speech-dispatcher", 10_000);
     start("orca", ["--replace", "--debug", `--debug-file=${log}`]);
-    await until(() => existsSync(log) && readFileSync(log, "utf8").includes("SPEECH OUTPUT"), "Orca to start", 20_000, () => readFileSync(log, "utf8").slice(-4000));
+    await until(
+      () => existsSync(log) && readFileSync(log, "utf8").includes("SPEECH OUTPUT"),
+      "Orca to start",
+      20_000,
+      () => readFileSync(log, "utf8").slice(-4000),
+    );
     browser = await chromium.launch({
       executablePath: "/usr/bin/chromium",
       headless: false,
@@ -113,21 +145,28 @@ export async function startOrca(): Promise<Orca> {
     await close();
     throw error;
   }
+  const hands = async (...args: string[]) => {
+    const child = spawn("xdotool", args, { env, stdio: "ignore" });
+    await new Promise((done) => child.once("exit", done));
+  };
   const spoken = () =>
     [...readFileSync(log, "utf8").matchAll(/SPEECH OUTPUT: '(.*)'[[{]/gu)].map(([, text]) => text!);
   return {
     browser,
     spoken,
     async until(fits, what) {
-      await until(() => fits(spoken()), what, 20_000, () => spoken().join("\n"));
+      await until(
+        () => fits(spoken()),
+        what,
+        20_000,
+        () => spoken().join("\n"),
+      );
       return spoken();
     },
-    async type(...keys) {
-      for (const key of keys) {
-        const child = spawn("xdotool", ["key", "--delay", "30", key], { env, stdio: "ignore" });
-        await new Promise((done) => child.once("exit", done));
-      }
+    type: async (...keys) => {
+      for (const key of keys) await hands("key", "--delay", "30", key);
     },
+    click: (x, y) => hands("mousemove", String(x), String(y), "click", "1"),
     close,
   };
 }
@@ -142,7 +181,12 @@ const firstLine = (child: ChildProcess): Promise<string> =>
     child.once("exit", () => reject(new Error(`${child.spawnfile} ended before it was ready.`)));
   });
 
-async function until(fits: () => boolean, what: string, ms: number, told: () => string = () => ""): Promise<void> {
+async function until(
+  fits: () => boolean,
+  what: string,
+  ms: number,
+  told: () => string = () => "",
+): Promise<void> {
   const end = Date.now() + ms;
   while (!fits()) {
     if (Date.now() > end) throw new Error(`Waited ${ms} ms for ${what}. ${told()}`);

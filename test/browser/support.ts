@@ -80,7 +80,7 @@ export async function openPlace(
           const script = files.get(path);
           const body = script ?? pages[path];
           response.writeHead(body === undefined ? 404 : 200, {
-            "content-type": `${script === undefined ? "text/html" : "text/javascript"}; charset=utf-8`,
+            "content-type": `${path.endsWith(".js") ? "text/javascript" : "text/html"}; charset=utf-8`,
             "content-security-policy": POLICY,
           });
           response.end(body);
@@ -124,7 +124,7 @@ function listenIn(): void {
       for (const node of addedNodes) {
         if (!(node instanceof Element)) continue;
         for (const host of [node, ...node.querySelectorAll("*")]) if (host.shadowRoot) watch(host.shadowRoot);
-        const dialog = node.matches("[role=alertdialog]") ? node : undefined;
+        const dialog = node.matches("dialog") ? node : undefined;
         if (dialog) {
           // Read when it opens: its name, then its description.
           queueMicrotask(() => {
@@ -153,7 +153,28 @@ function listenIn(): void {
     return root;
   };
   watch(document);
+  const announced: unknown[] = [];
+  let events = 0;
+  Object.assign(window, { announced, eventsHeard: () => events });
+  document.addEventListener("earshot-announced", (event) => {
+    const { utterance, by } = (event as CustomEvent).detail;
+    const text = utterance.runs.map((run: { text: string }) => run.text).join("");
+    announced.push({ text, by, kind: utterance.kind, urgency: utterance.urgency, own: utterance.id < 0 });
+  });
+  document.addEventListener("earshot-event", () => events++, true);
 }
+
+/** What the element says it announced, in order. */
+export interface Told {
+  readonly text: string;
+  readonly by: "mouth" | "dialog";
+  readonly kind: string;
+  readonly urgency: string;
+  /** The page's own words, not the announcer's. */
+  readonly own: boolean;
+}
+export const toldBy = (page: Page): Promise<Told[]> =>
+  page.evaluate(() => (window as never as { announced: Told[] }).announced);
 
 export async function newContext(
   browser: Browser,
@@ -225,3 +246,23 @@ export function transfer(
     return sent;
   });
 }
+
+/** A page with the element, connected, looked at, and with the browser's errors watched. */
+export async function openPage(context: BrowserContext, url: string): Promise<Page> {
+  const page = await context.newPage();
+  const errors: string[] = [];
+  page.on("pageerror", (error) => errors.push(String(error.stack)));
+  Object.assign(page, { errors });
+  await page.goto(url);
+  await page.locator("earshot-live [part=status]", { hasText: /\S/ }).waitFor();
+  await page.waitForFunction(() => {
+    const element = document.querySelector("earshot-live") as { ear?: { line: { state: string } } } | null;
+    return element?.ear?.line.state === "connected";
+  });
+  return page;
+}
+
+export const dialogOf = (page: Page) => page.locator("earshot-live dialog[open]");
+
+/** Past the moment in which nothing counts. */
+export const armed = (page: Page): Promise<void> => page.waitForTimeout(700);

@@ -163,9 +163,9 @@ describe("earshot capture", () => {
         return;
       }
       response.setHeader("content-type", "text/event-stream");
-      response.write('data: {"type":"aaep:agent.session.started","event_id":"odd"}\n\n');
+      response.write('event: aaep.event\ndata: {"type":"aaep:agent.session.started","event_id":"odd"}\n\n');
       response.write(
-        `data: ${JSON.stringify({ "@context": "https://aaep-protocol.org/context/v1", type: "aaep:agent.session.completed", event_id: "evt_1", session_id: "sess_1", timestamp: "2026-05-24T14:22:11.342Z", producer: { agent_id: "odd" }, urgency: "normal", summary_normal: "Done." })}\n\n`,
+        `event: aaep.event\ndata: ${JSON.stringify({ "@context": "https://aaep-protocol.org/context/v1", type: "aaep:agent.session.completed", event_id: "evt_1", session_id: "sess_1", timestamp: "2026-05-24T14:22:11.342Z", producer: { agent_id: "odd" }, urgency: "normal", summary_normal: "Done." })}\n\n`,
       );
     });
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -189,7 +189,7 @@ describe("earshot capture", () => {
     expect(kept.err).toContain(`${there} is there already. Choose another name, or add --overwrite.`);
     expect(await earshot(["capture", serving.http, "--sessions", "none"])).toMatchObject({ code: 2 });
     expect(await earshot(["capture", serving.http, "--for", "soon"])).toMatchObject({ code: 2 });
-    expect(await earshot(["capture", "carrier-pigeon:1"])).toMatchObject({ code: 2 });
+    expect(await earshot(["capture", "carrier-pigeon://coop"])).toMatchObject({ code: 2 });
     const nobody = await earshot(["capture", "http://127.0.0.1:9"]);
     expect(nobody.code).toBe(3);
     expect(nobody.err).toContain("Nothing answers at http://127.0.0.1:9");

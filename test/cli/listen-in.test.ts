@@ -368,7 +368,6 @@ describe("for a program (--json)", () => {
     const objects = lines().map((line) => JSON.parse(line) as Record<string, Record<string, unknown>>);
     expect(objects.some(({ event }) => event?.["type"] === "aaep:agent.session.started")).toBe(true);
     expect(objects.some(({ utterance }) => /^Started: Evil/.test(String(utterance?.["text"])))).toBe(true);
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what must not be there.
     expect(out()).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202a-\u202e]/u);
   });
 });

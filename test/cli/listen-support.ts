@@ -61,11 +61,10 @@ export async function sitDown(options: ListenOptions & { tty?: boolean } = {}) {
     },
     /** The agent asks before it acts. */
     async ask(spec: typeof transfer | typeof lights = transfer) {
-      const done = agent.run({ summary: "Helping you." }, async (session) => {
+      void agent.run({ summary: "Helping you." }, async (session) => {
         await session.tool(spec as typeof transfer, (params) => void ran.push(params));
       });
       await clock.advance(1000);
-      return done;
     },
   };
 }

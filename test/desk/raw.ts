@@ -19,6 +19,8 @@ export interface Raw {
   readonly heard: Heard[];
   readonly texts: string[];
   readonly closed: boolean;
+  /** Why it closed, where that is not a message but the transport's own: a close code, a status. */
+  readonly reason?: string | undefined;
   send(message: object): void;
   /** A message as text, for what JSON.stringify would never write. */
   text(json: string, method?: string): void;
@@ -35,6 +37,8 @@ export interface Limits {
 
 export interface Transport {
   readonly name: string;
+  /** One word for it. */
+  readonly key: string;
   /** Whether a subscription may come back on another connection. */
   readonly outlived: boolean;
   serve(agent: Producer, limits?: Limits): Promise<{ connect(): Promise<Raw>; close(): Promise<void> }>;
@@ -53,11 +57,13 @@ const unwrap = (json: string, rpc: boolean): Heard => {
 
 function overSocket(
   name: string,
+  key: string,
   encode: (text: string) => Uint8Array,
   createDecoder: () => Decoder,
 ): Transport {
   return {
     name,
+    key,
     outlived: true,
     async serve(agent, limits = {}) {
       const directory = mkdtempSync(join(tmpdir(), "desk-"));
@@ -102,6 +108,7 @@ function overSocket(
 
 const overStdio: Transport = {
   name: "stdio",
+  key: "stdio",
   outlived: false,
   async serve(agent, limits = {}) {
     const all: { close(): Promise<void> }[] = [];
@@ -151,8 +158,8 @@ const overStdio: Transport = {
 };
 
 export const RAW_TRANSPORTS: readonly Transport[] = [
-  overSocket("unix socket, length prefix", encodeLengthPrefix, createLengthPrefixDecoder),
-  overSocket("unix socket, lines", encodeLine, createLineDecoder),
+  overSocket("unix socket, length prefix", "unix", encodeLengthPrefix, createLengthPrefixDecoder),
+  overSocket("unix socket, lines", "unix-lines", encodeLine, createLineDecoder),
   overStdio,
 ];
 

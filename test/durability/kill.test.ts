@@ -213,7 +213,7 @@ describe("F01, F02, A04: kill -9", () => {
         for (let life = 1; life <= TRIALS / LANES; life++) {
           const crash = chooseCrash(random);
           // A chosen place may not be reached: then it is any moment after all.
-          const ms = crash ? 200 : Math.floor(random() * 100);
+          const ms = crash ? 120 : Math.floor(random() * 80);
           const { errors } = await live({ ...orders, life, ...(crash ? { crash } : {}) }, ms);
           expect(errors, `seed ${SEED}, lane ${number}, life ${life}`).toBe("");
           if (existsSync(join(directory, "log", "identity.json"))) await examine(directory, false);

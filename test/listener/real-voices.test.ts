@@ -1,5 +1,5 @@
 // Real engines: espeak-ng and speech-dispatcher leave WAV files that are counted and measured, liblouis leaves cells.
-import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import {
   existsSync,
   mkdirSync,
@@ -23,24 +23,8 @@ import {
   createSpeechDispatcherVoice,
   speakWith,
 } from "../../src/voices/index.ts";
+import { needs } from "./needs.ts";
 import { eventsOf } from "./support.ts";
-
-/** Skips with a message where a program is missing; in CI that is a failure. */
-function needs(...programs: string[]): boolean {
-  const missing = programs.filter((program) => {
-    try {
-      execFileSync("which", [program], { stdio: "ignore" });
-      return false;
-    } catch {
-      return true;
-    }
-  });
-  if (missing.length === 0) return true;
-  const words = `Missing: ${missing.join(", ")}. Run .ci/install-system.sh.`;
-  if (process.env["CI"] === "true") throw new Error(words);
-  console.warn(words);
-  return false;
-}
 
 const home = mkdtempSync(join(tmpdir(), "earshot-voices-"));
 afterAll(() => rmSync(home, { recursive: true, force: true }));

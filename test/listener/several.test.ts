@@ -33,7 +33,7 @@ async function setUp(...names: [id: string, name: string][]) {
 
 const replies = (producer: FakeProducer) =>
   producer.sent.flatMap((message) =>
-    "reply_token" in message ? [[message["reply_token"], message["decision"]]] : [],
+    message.type === "confirmation.reply" ? [[message.reply_token, message.decision]] : [],
   );
 
 describe("several agents at once", () => {

@@ -59,7 +59,7 @@ describe("who is known", () => {
             else known = forget(known, one.met.agent_id);
           }
           const mine = script.filter((one) => one.met.agent_id === last.agent_id);
-          const since = mine.slice(mine.findLastIndex((one) => one.do === "forget") + 1);
+          const since = mine.slice(mine.map((one) => one.do).lastIndexOf("forget") + 1);
           const meeting = meet(known, last);
           if (since.length === 0) expect(meeting).toBe("new");
           else if (since.at(-1)!.do === "revoke") expect(meeting).toBe("revoked");

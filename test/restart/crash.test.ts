@@ -129,58 +129,64 @@ const textOf = (events: readonly CoreEvent[]): string =>
   events.map((event) => (event.type === "aaep:agent.output.streaming" ? event.chunk : "")).join("");
 
 describe("a process that dies at any append, and an agent that starts over", () => {
-  it("runs each act at most once and only after its yes, settles each question once, asks nobody twice, and hides nothing (F01, F02, F27, A04, CNF-17, SEQ-14)", async () => {
-    await fc.assert(
-      fc.asyncProperty(
-        fc.array(fate, { minLength: 1, maxLength: 4 }),
-        fc.array(fc.boolean(), { minLength: 1, maxLength: 4 }),
-        async (fates, decisions) => {
-          const story = new Story(decisions);
-          await story.run(fates);
-          const { lives, phone, bank, yes, session_id } = story;
-          const { events } = lives;
-          // Nothing illegal was ever said, whichever life said it.
-          for (const event of events) expectValid(event);
-          const found = checkStream(events, { replies: "unseen", ended: true });
-          expect(found.map(({ id, message }) => `${id}: ${message}`)).toEqual([]);
-          // As often as the agent wanted it, and no more; each after a yes of its own.
-          for (const amount of new Set(AMOUNTS)) {
-            const wanted = AMOUNTS.filter((one) => one === amount).length;
-            expect(bank.filter((one) => one.amount === amount).length).toBeLessThanOrEqual(wanted);
-          }
-          expect(new Set(bank.map(({ token }) => token)).size).toBe(bank.length);
-          for (const { token } of bank) expect(yes.has(token ?? "")).toBe(true);
-          // One token for each question, settled once; nobody is asked about the same thing again after an answer.
-          const tokens = events.flatMap((event) => ("reply_token" in event ? [event.reply_token] : []));
-          expect(new Set(tokens).size).toBe(tokens.length);
-          expect(story.settlements.map(({ reply_token }) => reply_token).sort()).toEqual([...tokens].sort());
-          expect(tokens.length).toBeLessThanOrEqual(AMOUNTS.length);
-          // What ran was reported as done, or as not known.
-          const invoked = events.filter(({ type }) => type === "aaep:agent.tool.invoked").length;
-          const done = events.filter(
-            (event) => event.type === "aaep:agent.tool.completed" && event.status === "success",
-          ).length;
-          const unknown = events.filter(
-            (event) =>
-              event.type === "aaep:agent.tool.completed" &&
-              event.status === "error" &&
-              /^It is not known whether this was done: Transfer/.test(event.summary_normal ?? ""),
-          ).length;
-          expect(done + unknown).toBe(invoked);
-          expect(bank.length).toBeGreaterThanOrEqual(done);
-          expect(bank.length).toBeLessThanOrEqual(invoked);
-          // The listener heard all of it, once.
-          expect(phone.text).toBe(textOf(events));
-          expect(phone.spoken.some((words) => words.startsWith("Some of what"))).toBe(false);
-          // Over is over: nothing is kept of it.
-          expect(events.some((event) => event.session_id === session_id)).toBe(true);
-          for (const kind of ["session", "question", "intent", "sent"])
-            expect(lives.store.facts(kind)).toEqual([]);
-        },
-      ),
-      { numRuns },
-    );
-  }, 120_000);
+  it(
+    "runs each act at most once and only after its yes, settles each question once, asks nobody twice, and hides nothing (F01, F02, F27, A04, CNF-17, SEQ-14)",
+    async () => {
+      await fc.assert(
+        fc.asyncProperty(
+          fc.array(fate, { minLength: 1, maxLength: 4 }),
+          fc.array(fc.boolean(), { minLength: 1, maxLength: 4 }),
+          async (fates, decisions) => {
+            const story = new Story(decisions);
+            await story.run(fates);
+            const { lives, phone, bank, yes, session_id } = story;
+            const { events } = lives;
+            // Nothing illegal was ever said, whichever life said it.
+            for (const event of events) expectValid(event);
+            const found = checkStream(events, { replies: "unseen", ended: true });
+            expect(found.map(({ id, message }) => `${id}: ${message}`)).toEqual([]);
+            // As often as the agent wanted it, and no more; each after a yes of its own.
+            for (const amount of new Set(AMOUNTS)) {
+              const wanted = AMOUNTS.filter((one) => one === amount).length;
+              expect(bank.filter((one) => one.amount === amount).length).toBeLessThanOrEqual(wanted);
+            }
+            expect(new Set(bank.map(({ token }) => token)).size).toBe(bank.length);
+            for (const { token } of bank) expect(yes.has(token ?? "")).toBe(true);
+            // One token for each question, settled once; nobody is asked about the same thing again after an answer.
+            const tokens = events.flatMap((event) => ("reply_token" in event ? [event.reply_token] : []));
+            expect(new Set(tokens).size).toBe(tokens.length);
+            expect(story.settlements.map(({ reply_token }) => reply_token).sort()).toEqual(
+              [...tokens].sort(),
+            );
+            expect(tokens.length).toBeLessThanOrEqual(AMOUNTS.length);
+            // What ran was reported as done, or as not known.
+            const invoked = events.filter(({ type }) => type === "aaep:agent.tool.invoked").length;
+            const done = events.filter(
+              (event) => event.type === "aaep:agent.tool.completed" && event.status === "success",
+            ).length;
+            const unknown = events.filter(
+              (event) =>
+                event.type === "aaep:agent.tool.completed" &&
+                event.status === "error" &&
+                /^It is not known whether this was done: Transfer/.test(event.summary_normal ?? ""),
+            ).length;
+            expect(done + unknown).toBe(invoked);
+            expect(bank.length).toBeGreaterThanOrEqual(done);
+            expect(bank.length).toBeLessThanOrEqual(invoked);
+            // The listener heard all of it, once.
+            expect(phone.text).toBe(textOf(events));
+            expect(phone.spoken.some((words) => words.startsWith("Some of what"))).toBe(false);
+            // Over is over: nothing is kept of it.
+            expect(events.some((event) => event.session_id === session_id)).toBe(true);
+            for (const kind of ["session", "question", "intent", "sent"])
+              expect(lives.store.facts(kind)).toEqual([]);
+          },
+        ),
+        { numRuns },
+      );
+    },
+    LONG ? 1_800_000 : 120_000,
+  );
 
   it("says to the very end what it had to say, at every single append (F01, F02)", async () => {
     // How many appends there are when nothing goes wrong.

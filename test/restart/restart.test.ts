@@ -116,6 +116,30 @@ describe("a question that was open when the process was killed (F01, CON-04, CON
     expect(phone.accept(question)).toBe(false);
   });
 
+  it("is not for those who may not hear the session any more (SEC-15, SEC-18)", async () => {
+    const lives = new Lives();
+    const phone = new Phone({ principal: { id: "ada", role: "reply", audiences: ["money"] } }).join(
+      lives.life,
+    );
+    const session = lives.life.agent.start({ summary: "Moving money.", audience: ["money"] });
+    void session.tool(TRANSFER, () => 1);
+    await lives.life.settle();
+    const life = await lives.restart();
+    const [question] = phone.questions;
+    for (const changed of [
+      { id: "ada", role: "reply", audiences: ["garden"] },
+      { id: "ada", role: "listen", audiences: ["money"] },
+      { id: "ada", role: "reply", audiences: [] },
+    ] as const) {
+      const now = new Phone({ principal: changed });
+      now.subscription_id = phone.subscription_id;
+      now.reach(life);
+      expect(now.accept(question)).toBe(false);
+    }
+    phone.reach(life);
+    expect(phone.accept(question)).toBe(true);
+  });
+
   it("is taken back when a person stops the session, agent or no agent", async () => {
     const { lives, phone, session_id, ran } = await asked();
     const life = await lives.restart();
@@ -474,6 +498,47 @@ describe("a tool that was running when the process was killed (F02)", () => {
     await expect(failing).rejects.toThrow("no funds");
     void session.tool(keyed, () => 1);
     await lives.life.settle();
+    expect(phone.tokens).toHaveLength(2);
+  });
+});
+
+describe("an answer", () => {
+  it("counts for the agent once it is kept: what cannot be remembered is not acted on", async () => {
+    const lives = new Lives();
+    const { life } = lives;
+    const phone = new Phone().join(life);
+    const outcomes: unknown[] = [];
+    const session = life.agent.start({ summary: "Sorting." });
+    void session.confirm({ action: "Sort it.", consequence: "It moves." }).then((one) => outcomes.push(one));
+    await life.settle();
+    const { reply_token } = phone.questions[0]!;
+    // From here on nothing reaches the disk.
+    life.kill();
+    const { subscription_id } = phone;
+    const timestamp = life.clock.timestamp();
+    const reply = { type: "confirmation.reply", decision: "accept" } as const;
+    const principal = { id: "ada", role: "reply", audiences: "all" } as const;
+    expect(life.agent.hub.handle({ ...reply, reply_token, subscription_id, timestamp }, principal)).toEqual({
+      taken: true,
+    });
+    await life.settle();
+    expect(outcomes).toEqual([]);
+  });
+
+  it("is good for the same key as long as there was time to give it, and no longer", async () => {
+    const { life } = new Lives();
+    const phone = new Phone().join(life);
+    const session = life.agent.start({ summary: "Sorting." });
+    const spec = { action: "Sort it.", consequence: "It moves.", key: "sort" };
+    const first = session.confirm(spec);
+    await life.settle();
+    phone.accept();
+    expect(await first).toEqual({ accepted: true, origin: "human" });
+    await life.pass(119);
+    expect(await session.confirm(spec)).toEqual({ accepted: true, origin: "human" });
+    await life.pass(1);
+    void session.confirm(spec);
+    await life.settle();
     expect(phone.tokens).toHaveLength(2);
   });
 });

@@ -179,6 +179,7 @@ async function listenHere(
     speak,
     greeting:
       "Press Enter to be offered a bank transfer. Or type a request, such as: explain how rainbows form. Type help for my words. Ctrl+C ends the demo.",
+    farewell: "The demo has ended.",
     onLine: (text) => start(() => demo.start(text === "" ? "Transfer 500 dollars to savings" : text)),
   });
   start(() => (scenario === undefined ? demo.start("Hello, briefly") : demo.play(scenario)));

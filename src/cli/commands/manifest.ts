@@ -1,10 +1,128 @@
-import { CommandError, command } from "../command.ts";
+/** `earshot manifest`: what an agent says about itself; signing it, and checking who signed. */
+import type { JWK } from "jose";
+import { type SigningKey, signManifest } from "../../node/index.ts";
+import { AAEP_VERSION, type SubscriptionAccepted } from "../../protocol/index.ts";
+import { type Trust, verifyManifest } from "../../subscriber/trust.ts";
+import { CommandError, command, EXIT, type Io, print, say, usage, wholeNumber } from "../command.ts";
+import { type Found, findManifest, isSigned, parseManifest } from "../tools/manifests.ts";
+import { plain } from "../tools/output.ts";
+import { isPrivate, publicHalf, readKeys } from "../tools/signing-keys.ts";
+
+const DAY_SECONDS = 86_400;
 
 export default command({
-  about: "Not built yet.",
-  flags: {},
-  examples: [],
-  async run(): Promise<number> {
-    throw new CommandError("earshot manifest is not built yet.");
+  takes: "<address|file>",
+  most: 1,
+  about:
+    "Prints an agent's manifest, signs it, or checks a signature against keys you trust. The manifest comes from an agent's address, a file, or standard input (-).",
+  flags: {
+    sign: {
+      type: "string",
+      value: "KEY",
+      help: 'Print it signed with this private key; "earshot keys" makes one.',
+    },
+    days: { type: "string", value: "N", help: "How long the signature is good for; 1 by default." },
+    verify: {
+      type: "string",
+      value: "KEYS",
+      help: "Check that one of these keys signed it: a file with a JWK or JWKS, or an https address. Never one the agent itself names.",
+    },
+    agent: { type: "string", value: "ID", help: "With --verify: the agent_id you expect." },
+    "max-age": { type: "string", value: "DAYS", help: "With --verify: refuse older signatures." },
+    json: { type: "boolean", help: "With --verify: print the verdict as one JSON line." },
+  },
+  examples: [
+    ["earshot manifest http://127.0.0.1:4600", "Prints what an agent offers."],
+    ["earshot manifest manifest.json --sign signing-key.json > manifest.jws", "Signs a manifest."],
+    [
+      "earshot manifest manifest.jws --verify public-keys.json --agent com.example.planner",
+      "Checks who signed.",
+    ],
+  ],
+  exits: [
+    [0, "Printed, signed, or the signature is good."],
+    [1, "It is no manifest, or the signature is not to be trusted."],
+    [2, "The command line is wrong, or a file cannot be read."],
+    [3, "Nothing answers at the address."],
+  ],
+  async run({ args: [source], flags, io }) {
+    if (source === undefined)
+      throw usage("Say whose manifest: an address such as http://127.0.0.1:4600, or a file.");
+    if (flags.sign !== undefined && flags.verify !== undefined)
+      throw usage("Give either --sign or --verify, not both.");
+    const onlyWithVerify = (["agent", "max-age"] as const).find((name) => flags[name] !== undefined);
+    if (flags.verify === undefined && (onlyWithVerify ?? (flags.json ? "json" : undefined)))
+      throw usage(`--${onlyWithVerify ?? "json"} goes with --verify KEYS.`);
+    if (flags.days !== undefined && flags.sign === undefined) throw usage("--days goes with --sign KEY.");
+    const found = await findManifest(io, source, flags.verify !== undefined);
+    if (flags.verify !== undefined) {
+      const days = flags["max-age"];
+      const trust = await check(io, found, flags.verify, {
+        ...(flags.agent === undefined ? {} : { agent_id: flags.agent }),
+        ...(days === undefined
+          ? {}
+          : { max_age_seconds: wholeNumber("max-age", days, { least: 1 }) * DAY_SECONDS }),
+      });
+      return tell(io, trust, flags.json);
+    }
+    const { manifest, warnings } = parseManifest(isSigned(found.text) ? unsigned(found) : found);
+    if (warnings !== "") say(io, warnings);
+    if (flags.sign === undefined) {
+      print(io, JSON.stringify(manifest, undefined, 2));
+      if (isSigned(found.text)) say(io, "It is signed. Who signed is not checked here: use --verify KEYS.");
+      return EXIT.ok;
+    }
+    const days = flags.days === undefined ? 1 : wholeNumber("days", flags.days, { least: 1, most: 3_650 });
+    const key = signingKey(await readKeys(io, flags.sign), flags.sign, days * DAY_SECONDS);
+    print(io, await signManifest(manifest, key, Math.floor(Date.now() / 1000)));
+    return EXIT.ok;
   },
 });
+
+function signingKey({ keys }: { keys: JWK[] }, name: string, seconds: number): SigningKey {
+  const key = keys.find(isPrivate);
+  if (!key) throw new CommandError(`${name} holds no private key, so nothing can be signed with it.`);
+  if (typeof key.kid !== "string" || key.kid === "")
+    throw new CommandError(
+      `The key in ${name} has no name. Add a field "kid" to it, so that listeners know which key it is.`,
+    );
+  return { key, kid: key.kid, alg: (key.alg ?? "ES256") as NonNullable<SigningKey["alg"]>, seconds };
+}
+
+/** What was signed, unchecked: to be looked at, not to be believed. */
+function unsigned({ text, where }: Found): Found {
+  return { text: Buffer.from(text.trim().split(".")[1]!, "base64url").toString("utf8"), where };
+}
+
+async function check(
+  io: Io,
+  found: Found,
+  keys: string,
+  expected: { agent_id?: string; max_age_seconds?: number },
+): Promise<Trust> {
+  if (!isSigned(found.text)) return { trusted: false, reason: "The manifest is not signed." };
+  const { manifest } = parseManifest(unsigned(found));
+  const accepted: SubscriptionAccepted = {
+    type: "subscription.accepted",
+    subscription_id: "sub_0",
+    aaep_version: manifest.aaep_versions_supported[0] ?? AAEP_VERSION,
+    producer: { agent_id: manifest.agent_id },
+    honored_capabilities: {},
+    signed_manifest: found.text.trim(),
+  };
+  const trusted = /^https?:\/\//i.test(keys) ? keys : await readKeys(io, keys);
+  const set = typeof trusted === "string" ? trusted : { keys: trusted.keys.map(publicHalf) };
+  return verifyManifest(accepted, { keys: set, ...expected });
+}
+
+function tell(io: Io, trust: Trust, json: boolean): number {
+  if (json) print(io, JSON.stringify(trust));
+  else if (trust.trusted) {
+    const when = trust.iat === undefined ? "" : `, on ${new Date(trust.iat * 1000).toISOString()}`;
+    print(
+      io,
+      `Trusted: the manifest of ${plain(trust.manifest.agent_id)}, signed with the key ${plain(trust.kid)}${when}.`,
+    );
+  } else print(io, `Not trusted. ${trust.reason}`);
+  return trust.trusted ? EXIT.ok : EXIT.failed;
+}

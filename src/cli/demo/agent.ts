@@ -18,8 +18,10 @@ import { languageOf, matchScenario } from "./match.ts";
 import { PHRASES } from "./phrases/index.ts";
 import { piecesOf } from "./pieces.ts";
 import type { Act, Play, Scenario } from "./scenario.ts";
-import { scenarioNamed } from "./scenarios.ts";
+import { SCENARIOS, scenarioNamed } from "./scenarios.ts";
 import { LANGUAGES, type Language, NOT_DONE, THAT_WAS_ALL } from "./words.ts";
+
+type LogStore = NonNullable<ProducerOptions["store"]>;
 
 export const DEMO_ID = "earshot.demo";
 
@@ -39,6 +41,11 @@ export interface Demo {
   play(name: string): string;
   /** Sessions that are under way. */
   readonly running: number;
+  /**
+   * Goes on with what the process before this one left open. A script that is played again asks the same things, and what
+   * was asked or done before is neither asked nor done twice.
+   */
+  recover(store: Pick<LogStore, "read">): Promise<void>;
   /** Ends whatever is under way. */
   stop(): Promise<void>;
 }
@@ -48,6 +55,9 @@ const PIECE_MS = 180;
 /** More at once than anybody could follow is refused. */
 const MOST_SESSIONS = 64;
 const LONGEST_REQUEST = 4_000;
+/** Which script a session plays, for whoever has to go on with it. */
+const MARK = "earshot-demo:";
+const MARKED = new RegExp(`^${MARK}([a-z-]+):(${LANGUAGES.join("|")})$`);
 
 export function createDemo(options: DemoOptions = {}): Demo {
   const { clock = systemClock, speed = 1, failed, ...rest } = options;
@@ -66,13 +76,13 @@ export function createDemo(options: DemoOptions = {}): Demo {
   /** Plays to the end; a session that was stopped on the way is no failure. */
   function perform(
     name: string,
-    spec: SessionSpec,
+    spec: SessionSpec | Session,
     about: { language: Language; request: string },
     play: Play,
   ): { session: Session; done: Promise<void> } {
     let session!: Session;
     const done = producer
-      .run({ language: about.language, ...spec }, async (opened) => {
+      .run(spec, async (opened) => {
         session = opened;
         try {
           const closing = await play(createAct(opened, about));
@@ -125,7 +135,7 @@ export function createDemo(options: DemoOptions = {}): Demo {
         return NOT_DONE;
       },
       beside: (summary: Summary, play) =>
-        perform("beside", { summary, requested_by: "demo" }, { language, request }, play).done,
+        perform("beside", { summary, language, requested_by: "demo" }, { language, request }, play).done,
     };
     return act;
   }
@@ -142,6 +152,8 @@ export function createDemo(options: DemoOptions = {}): Demo {
       scenario.name,
       {
         summary: scenario.opening,
+        language,
+        correlation_id: `${MARK}${scenario.name}:${language}`,
         requested_by: "demo",
         ...(request === "" ? {} : { request_text: request }),
         ...(scenario.tools ? { tools_available: scenario.tools } : {}),
@@ -167,6 +179,27 @@ export function createDemo(options: DemoOptions = {}): Demo {
     },
     play(name) {
       return begin(scenarioNamed(name), "", "en");
+    },
+    async recover(store) {
+      const requests = new Map<string, string>();
+      const left = producer.interrupted;
+      if (left.length === 0) return;
+      for await (const { event } of store.read(0)) {
+        const { session_id, request_text } = event as { session_id: string; request_text?: string };
+        if (request_text !== undefined) requests.set(session_id, request_text);
+      }
+      for (const { session_id, correlation_id = "" } of left) {
+        const [, name, language] = MARKED.exec(correlation_id) ?? [];
+        const scenario = SCENARIOS.find((one) => one.name === name);
+        if (!scenario) continue;
+        const request = requests.get(session_id) ?? "";
+        perform(
+          scenario.name,
+          producer.resume(session_id),
+          { language: language as Language, request },
+          scenario.play,
+        );
+      }
     },
     async stop() {
       const all = [...under_way];

@@ -55,6 +55,7 @@ export async function openHost(io: Io, options: HostOptions): Promise<Host> {
       warn: options.warn,
       failed: (name, error) => options.warn(`The scenario ${name} broke off: ${String(error)}`),
     });
+    await demo.recover(store);
     const serving = await open(io, demo, options);
     return {
       demo,

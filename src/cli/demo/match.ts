@@ -45,7 +45,7 @@ type Occurs = (keyword: string) => boolean;
 /** Japanese has no spaces; Arabic puts the article, "and", "to" and "with" in front of the word. */
 function occursIn(text: string): Occurs {
   const folded = fold(text);
-  const words = wordsIn(text).flatMap((word) => [word, word.replace(/^[وبلف]?(?:ال|لل)?/u, "")]);
+  const words = wordsIn(text).flatMap((word) => [word, word.replace(/^(?:[وبف]?(?:ال|لل)|[وبلف])/u, "")]);
   return (keyword) =>
     /[\u3040-\u30ff\u3400-\u9fff]/.test(keyword)
       ? folded.includes(keyword)

@@ -34,6 +34,8 @@ export interface ListenOptions extends OutputOptions {
   readonly step?: boolean;
   /** The first line, in place of who is heard and how to get help. */
   readonly greeting?: string;
+  /** The last line, in place of the one that says the agent goes on. */
+  readonly farewell?: string;
   /** Gets every line that is neither an answer nor a word of the listener's, an empty one too; false if it means nothing. */
   readonly onLine?: (text: string) => boolean;
   readonly clock?: Clock;
@@ -374,7 +376,9 @@ class Sitting {
     if (this.#input.typed !== "") this.#screen.echo("\n");
     this.#input.discard();
     if (!this.#options.json && why !== "closed pipe")
-      this.#io.stdout.write([...words, SAY.left].map((line) => `${line}\n`).join(""));
+      this.#io.stdout.write(
+        [...words, this.#options.farewell ?? SAY.left].map((line) => `${line}\n`).join(""),
+      );
     await this.#speaker.close();
     const timeout = new Promise((resolve) => setTimeout(resolve, LAST_WORDS_MS).unref());
     await Promise.race([this.#listener.close().catch(() => undefined), timeout]);

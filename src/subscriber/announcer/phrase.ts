@@ -103,7 +103,9 @@ export class Phrases {
       [hours > 0 || minutes >= 10 ? 0 : seconds % 60, "second"],
     ];
     const said = parts.filter(([amount]) => amount > 0).map(([amount, unit]) => this.#unit(amount, unit));
-    return new Intl.ListFormat(this.catalog.language, { type: "conjunction", style: "long" }).format(said);
+    const { and, language } = this.catalog;
+    if (and !== undefined) return said.join(and);
+    return new Intl.ListFormat(language, { type: "conjunction", style: "long" }).format(said);
   }
 
   #unit(amount: number, unit: "hour" | "minute" | "second"): string {

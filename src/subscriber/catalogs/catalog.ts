@@ -11,6 +11,8 @@ export interface Catalog {
   readonly status: "full" | "awaiting review";
   /** Times, where the platform has only abbreviations nobody would say. */
   readonly units?: Readonly<Record<"second" | "minute" | "hour", string>>;
+  /** Between minutes and seconds, where the platform has it wrong. */
+  readonly and?: string;
   readonly messages: Readonly<Record<MessageKey, Message>>;
 }
 

@@ -3,6 +3,8 @@ import type { Catalog } from "./catalog.ts";
 export const ja: Catalog = {
   language: "ja",
   status: "full",
+  units: { second: "{count}秒", minute: "{count}分", hour: "{count}時間" },
+  and: "",
   messages: {
     named: "{agent}、{words}",
     task: "{agent}、作業{number}",

@@ -5,6 +5,7 @@ export const yo: Catalog = {
   language: "yo",
   status: "awaiting review",
   units: { second: "ìṣẹ́jú àáyá {count}", minute: "ìṣẹ́jú {count}", hour: "wákàtí {count}" },
+  and: " àti ",
   messages: {
     named: "{agent}: {words}",
     task: "{agent}, iṣẹ́ {number}",

@@ -96,11 +96,11 @@ export const printer: Scenario = {
     ja: "手紙を印刷して",
   },
   keywords: {
-    en: "print printer error fail trigger deliberate",
-    es: "imprime imprimir error falla",
-    fr: "imprime imprimer erreur panne",
-    ar: "اطبع طابعه خطا",
-    ja: "印刷 エラー 失敗",
+    en: "print printer letter error fail trigger deliberate",
+    es: "imprime imprimir carta error falla",
+    fr: "imprime imprimer lettre erreur panne",
+    ar: "اطبع طابعه رساله خطا",
+    ja: "印刷 手紙 エラー 失敗",
   },
   async play(act) {
     const { session } = act;

@@ -1,0 +1,60 @@
+/** Keys in files: private ones that nobody else may read, public ones to be given away. */
+import { readFile, stat, writeFile } from "node:fs/promises";
+import { resolve } from "node:path";
+import type { JSONWebKeySet, JWK } from "jose";
+import { CommandError, type Io, say, usage } from "../command.ts";
+import { fileError } from "./input.ts";
+
+/** Only what is known to be public: a field nobody here has heard of may be a secret. */
+export function publicHalf({ kty, crv, x, y, n, e, kid, alg }: JWK): JWK {
+  const known = Object.entries({ kty, crv, x, y, n, e, kid, alg, use: "sig" });
+  return Object.fromEntries(known.filter(([, value]) => value !== undefined)) as JWK;
+}
+
+export const isPrivate = ({ d }: JWK): boolean => d !== undefined;
+
+/** Makes a new file that its owner alone can read; never touches one that is there. */
+export async function writeKey(io: Io, name: string, key: JWK): Promise<void> {
+  try {
+    await writeFile(resolve(io.cwd, name), `${JSON.stringify(key, undefined, 2)}\n`, {
+      mode: 0o600,
+      flag: "wx",
+    });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EEXIST")
+      throw usage(`${name} is there already, and a lost key cannot be had back. Choose another name.`);
+    throw fileError(error, name);
+  }
+}
+
+/** A JWK or a set of them. */
+export async function readKeys(io: Io, name: string): Promise<JSONWebKeySet> {
+  const path = resolve(io.cwd, name);
+  let text: string;
+  try {
+    text = await readFile(path, "utf8");
+  } catch (error) {
+    throw fileError(error, name);
+  }
+  const keys = keysIn(text);
+  if (!keys)
+    throw new CommandError(
+      `${name} holds no key. "earshot keys -o key.json" makes one; a JWK or a JWKS is expected.`,
+    );
+  if (process.platform !== "win32" && keys.some(isPrivate) && ((await stat(path)).mode & 0o077) !== 0)
+    say(
+      io,
+      `Careful: ${name} holds a private key, and others on this machine may read it. Run: chmod 600 ${name}`,
+    );
+  return { keys };
+}
+
+function keysIn(text: string): JWK[] | undefined {
+  try {
+    const value = JSON.parse(text) as { keys?: unknown; kty?: unknown };
+    const keys = Array.isArray(value.keys) ? (value.keys as JWK[]) : [value as JWK];
+    return keys.length > 0 && keys.every((key) => typeof key?.kty === "string") ? keys : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,286 @@
+/**
+ * A braille display by BrlAPI, the protocol of brltty (and of screen readers' braille): over its local socket or TCP, a
+ * person's display shows our cells and its panning keys come back. Every packet is a size, a type and that many bytes,
+ * numbers in network order. No library: the part a listener needs is five packets.
+ */
+import { readFileSync } from "node:fs";
+import { connect, type Socket } from "node:net";
+import { EarshotError } from "../protocol/errors.ts";
+
+export interface BrlapiOptions {
+  /** host:display or :display, as BRLAPI_HOST has it; else a socket's path. `:0` by default. */
+  readonly address?: string;
+  /** What /etc/brlapi.key holds, where brltty asks for it; read from there unless given. */
+  readonly key?: Uint8Array;
+  /** The terminal or window this speaks for, from the outside in; by default what WINDOWPATH, WINDOWID and XDG_VTNR say. */
+  readonly tty?: readonly number[];
+  /** The reader pans on, or back. */
+  pan?(direction: "forward" | "back"): void;
+  /** The display is gone. */
+  lost?(message: string): void;
+}
+
+export interface BrlapiDisplay {
+  /** Cells of the display, all its lines together. */
+  readonly width: number;
+  /** Unicode braille, or plain text that brltty then translates. */
+  show(line: string): void;
+  close(): Promise<void>;
+}
+
+const VERSION = 8;
+const MOST_BYTES = 4096;
+const FIRST_PORT = 4101;
+const LOCAL_SOCKETS = "/var/lib/BrlAPI";
+const KEY_FILE = "/etc/brlapi.key";
+
+const type = (letter: string): number => letter.charCodeAt(0);
+const PACKET = {
+  version: type("v"),
+  auth: type("a"),
+  size: type("s"),
+  enter: type("t"),
+  leave: type("L"),
+  write: type("w"),
+  key: type("k"),
+  ack: type("A"),
+  error: type("e"),
+  exception: type("E"),
+};
+const AUTH = { none: type("N"), key: type("K") };
+/** Region, text, cursor and charset are there. */
+const WRITE_FLAGS = 0x02 | 0x04 | 0x20 | 0x40;
+/** A command, as opposed to a character; then which. */
+const COMMAND = 0x2000_0000;
+const PAN: Readonly<Record<number, "forward" | "back">> = {
+  [COMMAND | 21]: "back",
+  [COMMAND | 22]: "forward",
+  [COMMAND | 23]: "back",
+  [COMMAND | 24]: "forward",
+  [COMMAND | 25]: "back",
+  [COMMAND | 26]: "forward",
+};
+
+export interface Packet {
+  readonly type: number;
+  readonly body: Buffer;
+}
+
+const numbers = (...values: number[]): Buffer => {
+  const bytes = Buffer.alloc(4 * values.length);
+  values.forEach((value, index) => void bytes.writeUInt32BE(value, 4 * index));
+  return bytes;
+};
+
+export const encodePacket = (kind: number, ...body: Uint8Array[]): Buffer => {
+  const bytes = Buffer.concat(body);
+  return Buffer.concat([numbers(bytes.length, kind), bytes]);
+};
+
+/** Bytes as they come to whole packets. Throws on one larger than the protocol allows: the stream cannot be trusted then. */
+export function createPacketDecoder(): (bytes: Uint8Array) => Packet[] {
+  let rest: Buffer = Buffer.alloc(0);
+  return (bytes) => {
+    rest = Buffer.concat([rest, bytes]);
+    const packets: Packet[] = [];
+    while (rest.length >= 8) {
+      const size = rest.readUInt32BE(0);
+      if (size > MOST_BYTES) throw failure("brltty sent a packet that is larger than BrlAPI allows.");
+      if (rest.length < 8 + size) break;
+      packets.push({ type: rest.readUInt32BE(4), body: Buffer.from(rest.subarray(8, 8 + size)) });
+      rest = rest.subarray(8 + size);
+    }
+    return packets;
+  };
+}
+
+/** One line for the whole display: what is shorter is filled with blanks, so that nothing old stays under the fingers. */
+export function encodeWrite(line: string, width: number): Buffer {
+  const cells = Array.from(line).slice(0, width);
+  const text = Buffer.from(cells.join("") + " ".repeat(width - cells.length), "utf8");
+  const charset = Buffer.from("UTF-8", "latin1");
+  return encodePacket(
+    PACKET.write,
+    numbers(WRITE_FLAGS, 1, width, text.length),
+    text,
+    numbers(0),
+    Buffer.from([charset.length]),
+    charset,
+  );
+}
+
+const failure = (message: string, cause?: unknown): EarshotError =>
+  new EarshotError("braille_unavailable", message, { cause });
+
+/** Where the local service listens. */
+export function brlapiPlaces(address: string): ({ path: string } | { host: string; port: number })[] {
+  if (address.startsWith("/")) return [{ path: address }];
+  const [, host = "", display = "0"] = /^(.*?)(?::(\d{1,5}))?$/.exec(address) ?? [];
+  const port = FIRST_PORT + Number(display);
+  if (host !== "") return [{ host, port }];
+  return [{ path: `${LOCAL_SOCKETS}/${display}` }, { host: "127.0.0.1", port }];
+}
+
+/** The way to our terminal, from the outside in; nothing: the whole display, whoever has the focus. */
+export function ttyPath(env: NodeJS.ProcessEnv = process.env): number[] {
+  const outer = (env["WINDOWPATH"] ?? env["XDG_VTNR"] ?? "").split(":").filter((part) => /^\d+$/.test(part));
+  const own = /^\d+$/.test(env["WINDOWID"] ?? "") ? [env["WINDOWID"]] : [];
+  return [...outer, ...own].map(Number);
+}
+
+async function dial(address: string): Promise<Socket> {
+  let cause: unknown;
+  for (const place of brlapiPlaces(address)) {
+    try {
+      return await new Promise<Socket>((resolve, reject) => {
+        const socket: Socket = connect(place, () => resolve(socket));
+        socket.once("error", reject);
+      });
+    } catch (error) {
+      cause = error;
+    }
+  }
+  throw failure(
+    `No braille display service answers at ${address}. Start brltty, or say where it is with BRLAPI_HOST.`,
+    cause,
+  );
+}
+
+function readKey(): Uint8Array {
+  const path = process.env["BRLAPI_AUTH"]?.replace(/^keyfile:/, "") ?? KEY_FILE;
+  try {
+    return readFileSync(path);
+  } catch (cause) {
+    throw failure(
+      `brltty asks for its key, and ${path} cannot be read. Join the group that may read it (often brlapi).`,
+      cause,
+    );
+  }
+}
+
+/** Packets in the order they are asked for; what nobody waits for, keys and trouble, goes to `other`. */
+class Line {
+  readonly #socket: Socket;
+  readonly #waiting: { resolve(packet: Packet): void; reject(error: Error): void }[] = [];
+  readonly #early: Packet[] = [];
+  #failed: Error | undefined;
+
+  constructor(socket: Socket, other: (packet: Packet) => void, lost: (error: Error) => void) {
+    this.#socket = socket;
+    const decode = createPacketDecoder();
+    const fail = (error: Error) => {
+      if (this.#failed) return;
+      this.#failed = error;
+      for (const { reject } of this.#waiting.splice(0)) reject(error);
+      socket.destroy();
+      lost(error);
+    };
+    socket.on("data", (bytes) => {
+      try {
+        for (const packet of decode(bytes)) {
+          if (packet.type === PACKET.key || packet.type === PACKET.exception) other(packet);
+          else if (packet.type === PACKET.error) this.#refuse(packet);
+          else if (this.#waiting.length > 0) this.#waiting.shift()!.resolve(packet);
+          else if (this.#early.length < 8) this.#early.push(packet);
+        }
+      } catch (error) {
+        fail(error as Error);
+      }
+    });
+    socket.on("error", (cause) => fail(failure("The connection to the braille display broke.", cause)));
+    socket.on("close", () => fail(failure("The braille display service closed the connection.")));
+  }
+
+  send(packet: Buffer): void {
+    this.#socket.write(packet);
+  }
+
+  async expect(kind: number, toWhat: string): Promise<Buffer> {
+    const packet =
+      this.#early.shift() ??
+      (await new Promise<Packet>((resolve, reject) => {
+        if (this.#failed) reject(this.#failed);
+        else this.#waiting.push({ resolve, reject });
+      }));
+    if (packet.type !== kind) throw failure(`brltty did not answer as expected when asked for ${toWhat}.`);
+    return packet.body;
+  }
+
+  #refuse({ body }: Packet): void {
+    const code = body.length >= 4 ? body.readUInt32BE(0) : 0;
+    const why: Record<number, string> = {
+      2: "another program has this terminal",
+      3: "another program has the display",
+      12: "the terminal to show this for is not known",
+      17: "the key is wrong, or this account may not use the display",
+    };
+    const error = failure(`brltty refused: ${why[code] ?? `error ${code}`}.`);
+    this.#waiting.shift()?.reject(error);
+  }
+}
+
+export async function connectBrlapi(options: BrlapiOptions = {}): Promise<BrlapiDisplay> {
+  const { address = process.env["BRLAPI_HOST"] ?? ":0", tty = ttyPath(), pan, lost } = options;
+  const socket = await dial(address);
+  let closing = false;
+  const line = new Line(
+    socket,
+    ({ type: kind, body }) => {
+      if (kind !== PACKET.key || body.length < 8) return;
+      const direction = PAN[body.readUInt32BE(4)];
+      if (direction) pan?.(direction);
+    },
+    ({ message }) => {
+      if (!closing) lost?.(message);
+    },
+  );
+  const close = async () => {
+    closing = true;
+    if (socket.destroyed) return;
+    line.send(encodePacket(PACKET.leave));
+    await new Promise<void>((resolve) => {
+      socket.once("close", () => resolve());
+      socket.end();
+      socket.setTimeout(1000, () => void socket.destroy());
+    });
+  };
+  try {
+    const width = await introduce(line, options, tty);
+    return {
+      width,
+      show: (text) => {
+        if (!socket.destroyed) line.send(encodeWrite(text, width));
+      },
+      close,
+    };
+  } catch (error) {
+    closing = true;
+    socket.destroy();
+    throw error;
+  }
+}
+
+async function introduce(line: Line, options: BrlapiOptions, tty: readonly number[]): Promise<number> {
+  const theirs = await line.expect(PACKET.version, "its version");
+  const version = theirs.length >= 4 ? theirs.readUInt32BE(0) : 0;
+  if (version !== VERSION)
+    throw failure(`This brltty speaks version ${version} of BrlAPI; version ${VERSION} is needed.`);
+  line.send(encodePacket(PACKET.version, numbers(VERSION)));
+  const offered = await line.expect(PACKET.auth, "how to sign in");
+  const ways = Array.from({ length: offered.length >> 2 }, (_, n) => offered.readUInt32BE(4 * n));
+  if (!ways.includes(AUTH.none)) {
+    if (!ways.includes(AUTH.key))
+      throw failure("brltty asks for a way to sign in that is not known here; allow keys (auth=keyfile).");
+    line.send(encodePacket(PACKET.auth, numbers(AUTH.key), options.key ?? readKey()));
+    await line.expect(PACKET.ack, "access");
+  }
+  line.send(encodePacket(PACKET.size));
+  const size = await line.expect(PACKET.size, "the display's size");
+  const width = size.length >= 8 ? size.readUInt32BE(0) * size.readUInt32BE(4) : 0;
+  if (width === 0 || width > 512)
+    throw failure("brltty is running, but no braille display is connected to it.");
+  // No driver's name: keys come as commands, the same on every display.
+  line.send(encodePacket(PACKET.enter, numbers(tty.length, ...tty), Buffer.from([0])));
+  await line.expect(PACKET.ack, "the display");
+  return width;
+}

@@ -1,0 +1,78 @@
+/** The shapes a page's listener is made of, and what its tabs tell each other. */
+import type { Clock } from "../protocol/clock.ts";
+import type { AgentEvent, Capabilities } from "../protocol/types.ts";
+import type { Outgoing, Utterance } from "../subscriber/announcer.ts";
+import type { EarSettings } from "./settings.ts";
+import type { TabsHost } from "./tabs.ts";
+
+/** Where a subscription is, for the tab that takes it over. */
+export interface Place {
+  readonly subscription_id: string;
+  readonly last_event_id: string | undefined;
+}
+
+export interface LineOptions {
+  readonly address: string;
+  readonly capabilities: Capabilities;
+  readonly token?: Token;
+  readonly place: Place | undefined;
+}
+
+export type Token = string | (() => string | undefined | Promise<string | undefined>);
+
+export interface LineState {
+  readonly state: "connecting" | "connected" | "lost" | "ended";
+  /** Empty while nobody knows it. */
+  readonly agent: string;
+  readonly reason?: string;
+  readonly honored?: Capabilities;
+}
+
+export interface EarOptions {
+  /** The agent's address: http(s) or ws(s). */
+  readonly address: string;
+  readonly settings: EarSettings;
+  readonly token?: Token;
+  /** Who is signed in: tabs of different accounts share nothing. */
+  readonly account?: string;
+  readonly host: TabsHost;
+  readonly presence: { readonly at: number; readonly visible: boolean };
+  readonly clock?: Clock;
+}
+
+/** What a page shows. Every call is about this tab only. */
+export interface EarView {
+  /** To be heard now. */
+  say(utterance: Utterance): void;
+  /** Everything heard, for the transcript. */
+  event(event: AgentEvent): void;
+  /** Words about it, in the order things happened, said aloud or not. */
+  note(utterance: Utterance): void;
+  /** The question to be put, or that there is none any more; or anything else changed. */
+  changed(): void;
+}
+
+/** What tabs tell each other. */
+export type Shared =
+  | { readonly do: "event"; readonly event: AgentEvent; readonly place: Place }
+  | { readonly do: "state"; readonly state: LineState }
+  | { readonly do: "sync" }
+  | {
+      readonly do: "log";
+      readonly events: readonly AgentEvent[];
+      readonly state: LineState;
+      readonly place: Place | undefined;
+      readonly settings: EarSettings;
+    }
+  | { readonly do: "send"; readonly id: string; readonly message: Outgoing; readonly again: boolean }
+  | { readonly do: "sent"; readonly id: string; readonly taken: boolean | undefined }
+  | { readonly do: "said"; readonly key: string; readonly reply_token: string | undefined }
+  | { readonly do: "postponed"; readonly reply_token: string }
+  | { readonly do: "settings"; readonly settings: EarSettings };
+
+/** What of a line's state a person should hear: the first connection is no news, a lost one is. */
+export function newsOf(before: LineState, { state }: LineState): "lost" | "connected" | undefined {
+  if (state === "lost" && before.state === "connected") return "lost";
+  const gone = before.state === "lost" || (before.state === "connecting" && before.agent !== "");
+  return state === "connected" && gone ? "connected" : undefined;
+}

@@ -1,0 +1,221 @@
+/** Questions in a page, by keyboard: found, understood, answered, put off; and never answered by accident (CNF-36 to 40). */
+import type { Browser, BrowserContext, Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { BROWSER_NOTE, launchBrowser, skipsBrowser } from "../support/chromium.ts";
+import {
+  agentOf,
+  armed,
+  dialogOf,
+  focused,
+  newContext,
+  openPage,
+  openPlace,
+  type Place,
+  pageOf,
+  tabTo,
+  textsOf,
+  transfer,
+  untilHeard,
+  violationsOf,
+} from "./support.ts";
+
+const FIELD = '<label>Message <input id="message"></label><button id="send">Send</button>';
+
+describe.skipIf(skipsBrowser)(`a question in a page${BROWSER_NOTE}`, () => {
+  let browser: Browser;
+  let context: BrowserContext;
+  let place: Place;
+  const cleanups: (() => unknown)[] = [];
+
+  beforeAll(async () => {
+    browser = await launchBrowser();
+  });
+  afterAll(() => browser?.close());
+  afterEach(async () => {
+    for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+  });
+
+  async function open(attributes = "", body = FIELD): Promise<Page> {
+    place = await openPlace({ "/": pageOf({ attributes, body }) }, agentOf());
+    cleanups.push(() => place.close());
+    context = await newContext(browser);
+    cleanups.push(() => context.close());
+    return openPage(context, place.url);
+  }
+
+  const buttons = (page: Page) => dialogOf(page).locator("button").allTextContents();
+
+  it("of an irreversible transfer is answered by keyboard in two steps, the second reading the params back (CNF-38, A07)", async () => {
+    const page = await open();
+    const ran = { count: 0 };
+    await page.focus("#message");
+    const done = transfer(place.agent, ran);
+    await dialogOf(page).waitFor();
+    expect(await focused(page)).toBe("h2 #question Question from Bank");
+    expect(await page.title()).toBe("Question waiting – My bank");
+    expect(await dialogOf(page).ariaSnapshot()).toMatchInlineSnapshot(`
+      "- dialog [active]:
+        - alertdialog "Question from Bank":
+          - heading "Question from Bank" [level=2] [active]
+          - paragraph: Careful, high risk.
+          - paragraph: This cannot be undone.
+          - paragraph: "Bank asks for permission: Transfer 500 dollars to savings."
+          - paragraph: "If you say yes: The money moves at once."
+          - paragraph: Without an answer within 5 minutes, it will not be done.
+          - button "Refuse"
+          - button "Check before allowing"
+          - button "More time"
+          - button "Decide later""
+    `);
+    await armed(page);
+    await tabTo(page, "Check before allowing");
+    await page.keyboard.press("Enter");
+    await page.locator("earshot-live h2", { hasText: "Check before allowing" }).waitFor();
+    expect(await focused(page)).toBe("h2 #question Check before allowing");
+    expect(await buttons(page)).toEqual(["Refuse", "Allow now", "Go back"]);
+    expect(await dialogOf(page).locator("#body").innerText()).toMatch(/Amount: 500\.\s+To: savings\./);
+    await armed(page);
+    await tabTo(page, "Go back");
+    await page.keyboard.press("Enter");
+    expect(await focused(page)).toBe("h2 #question Question from Bank");
+    expect(ran.count).toBe(0);
+    await armed(page);
+    await tabTo(page, "Check before allowing");
+    await page.keyboard.press("Space");
+    await page.locator("earshot-live h2", { hasText: "Check before allowing" }).waitFor();
+    await armed(page);
+    await tabTo(page, "Allow now");
+    await page.keyboard.press("Enter");
+    await done;
+    expect(ran.count).toBe(1);
+    await untilHeard(page, "Your savings have grown.");
+    const heard = await textsOf(page);
+    expect(heard.filter((text) => text === "Allowed.")).toHaveLength(1);
+    expect(await focused(page)).toBe("input #message");
+    expect(await page.title()).toBe("My bank");
+    expect(await violationsOf(page)).toEqual([]);
+  });
+
+  it("never takes the focus from someone who types; it is announced, and opens on a pause or on their key (CNF-36)", async () => {
+    const page = await open();
+    await page.focus("#message");
+    await page.keyboard.type("Dear", { delay: 50 });
+    void transfer(place.agent, { count: 0 });
+    const typing = (async () => {
+      for (let letters = 0; letters < 30; letters++) await page.keyboard.type("x", { delay: 100 });
+    })();
+    await untilHeard(page, "Bank has a question. It opens when you stop typing, or with Alt+Shift+Q.");
+    expect(await focused(page)).toBe("input #message");
+    await typing;
+    expect(await page.inputValue("#message")).toBe(`Dear${"x".repeat(30)}`);
+    expect(await dialogOf(page).count()).toBe(0);
+    await dialogOf(page).waitFor();
+    // Postponed with Escape, and opened again by their key, even in the middle of a word.
+    await page.keyboard.press("Escape");
+    await untilHeard(page, "Put off, not answered. To return to it, press Alt+Shift+Q, or the button: Open the question.");
+    expect(await focused(page)).toBe("input #message");
+    await page.waitForTimeout(600);
+    await page.keyboard.type("y");
+    await page.keyboard.press("Alt+Shift+KeyQ");
+    await dialogOf(page).waitFor();
+    expect(await focused(page)).toBe("h2 #question Question from Bank");
+  });
+
+  it("is not answered by keys held, typed ahead, struck twice or stormed: nothing but a choice accepts (CNF-38)", async () => {
+    const page = await open();
+    const ran = { count: 0 };
+    await page.focus("#send");
+    // Held since before the question came.
+    await page.keyboard.down("Enter");
+    const done = transfer(place.agent, ran);
+    for (let typed = 0; typed < 12; typed++) {
+      // Typed ahead, blind, with Tab among it: nothing is armed in the first moment.
+      await page.keyboard.press(["Tab", "Enter", "Space", "y"][typed % 4]!);
+      await page.keyboard.down("Enter");
+    }
+    await dialogOf(page).waitFor();
+    await page.keyboard.press("Tab");
+    await page.keyboard.press("Tab");
+    await page.keyboard.down("Enter");
+    await page.keyboard.up("Enter");
+    expect(await dialogOf(page).locator("h2").innerText()).toBe("Question from Bank");
+    await armed(page);
+    // Struck twice: the first goes on to the second step, where the next lands on a heading.
+    await tabTo(page, "Check before allowing");
+    await page.keyboard.press("Enter");
+    await page.keyboard.press("Enter");
+    await page.keyboard.down("Enter");
+    for (let repeat = 0; repeat < 10; repeat++) await page.keyboard.down("Enter");
+    await page.keyboard.up("Enter");
+    expect(await focused(page)).toBe("h2 #question Check before allowing");
+    // Escape and the rest, as fast as they come.
+    for (const key of Array.from({ length: 40 }, (_, index) => ["Escape", "Enter", "Escape", "Space", "a"][index % 5]!))
+      await page.keyboard.press(key);
+    await page.waitForTimeout(800);
+    expect(ran.count).toBe(0);
+    expect(await textsOf(page)).not.toContain("Allowed.");
+    await page.locator("earshot-live button", { hasText: "Open the question" }).click();
+    await armed(page);
+    await dialogOf(page).getByRole("button", { name: "Refuse" }).click();
+    expect((await done).ran).toBe(false);
+    expect(ran.count).toBe(0);
+    await untilHeard(page, "Refused.");
+  });
+
+  it("of several waits its turn, one dialog at a time, and the next one opens by itself", async () => {
+    const page = await open();
+    const session = place.agent.start({ summary: "Tidying up." });
+    const first = session.confirm({ action: "Delete the drafts.", consequence: "They are gone." });
+    const second = session.confirm({ action: "Empty the trash.", consequence: "It is gone." });
+    await dialogOf(page).waitFor();
+    await untilHeard(page, "Bank has another question. It waits its turn.");
+    await armed(page);
+    expect(await buttons(page)).toEqual(["Refuse", "Allow", "More time", "Decide later"]);
+    await tabTo(page, "Allow");
+    await page.keyboard.press("Enter");
+    // The same key again must not fall through to the question that comes up.
+    await page.keyboard.press("Enter");
+    expect(await first).toMatchObject({ accepted: true });
+    await page.locator("earshot-live #body", { hasText: "Empty the trash." }).waitFor();
+    await armed(page);
+    await tabTo(page, "Refuse");
+    await page.keyboard.press("Enter");
+    expect(await second).toMatchObject({ accepted: false });
+  });
+
+  it("of any kind has its fields: choices, a number, words, yes or no (CNF-27)", async () => {
+    const page = await open("load=low");
+    const session = place.agent.start({ summary: "Booking." });
+    const choice = session.clarify({
+      question: "When do you want to fly?",
+      accepts: ["multiple_choice"],
+      choices: [
+        { value: "m", label: "In the morning" },
+        { value: "e", label: "In the evening" },
+      ],
+    } as never);
+    await dialogOf(page).waitFor();
+    // At low load the question is alone on the screen.
+    const box = (await dialogOf(page).boundingBox())!;
+    expect(box.width).toBe(page.viewportSize()!.width);
+    await armed(page);
+    await tabTo(page, "Send answer");
+    await page.keyboard.press("Enter");
+    expect(await dialogOf(page).locator("#error").innerText()).toBe("Give an answer first.");
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("Tab");
+    await page.keyboard.press("Enter");
+    expect(await choice).toMatchObject({ response: "e" });
+    const number = session.clarify({ question: "How many bags?", accepts: ["numeric"] } as never);
+    await page.locator("earshot-live #body", { hasText: "How many bags?" }).waitFor();
+    await armed(page);
+    await page.keyboard.press("Tab");
+    await page.keyboard.type("two");
+    await page.keyboard.press("Tab");
+    await page.keyboard.press("Enter");
+    expect(await focused(page)).toContain("#answer");
+    await page.locator("earshot-live #answer").fill("2");
+    await page.locator("earshot-live dialog button.send").click();
+    expect(await number).toMatchObject({ response: 2 });
+  });
+});
