@@ -30,7 +30,11 @@ export interface QuestionFact {
   readonly deadline: number;
   readonly extensions_used: number;
   readonly total_seconds: number;
+  /** A tool asks: a yes to it is used when the tool begins, and not before. */
+  readonly gated: boolean;
   readonly settled?: Settlement;
+  /** The answer was a yes, and nothing has come of it yet. */
+  readonly unused?: boolean;
 }
 
 /** By session and key: a yes that was spent. Written before the function runs. */

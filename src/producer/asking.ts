@@ -9,6 +9,7 @@ import type { Question, QuestionHooks, Settlement } from "../hub/questions.ts";
 import { EarshotError } from "../protocol/errors.ts";
 import { EXTENSION_PREFIX, type QuestionOutcome } from "../protocol/extension.ts";
 import type { AgentEvent, AwaitingClarification, AwaitingConfirmation } from "../protocol/types.ts";
+import { wantsChange } from "./changes.ts";
 import type { Identity } from "./ledger.ts";
 import { NOTED } from "./past.ts";
 import type { Phrases } from "./phrases.ts";
@@ -100,6 +101,7 @@ export class Asking {
         (settlement) =>
           this.#claim?.verdict(settlement) ??
           unclaimed(event.type, settlement, this.abandoned ? INTERRUPTED : "thinking"),
+        () => this.#claim !== undefined,
       ),
       {
         deadline: clock.now() + this.#stage.ledger.msLeft(fact),
@@ -162,14 +164,6 @@ export class Asking {
     return settlement;
   }
 
-  /** What a person answered before, to exactly this. */
-  #recall({ key, fingerprint }: Identity): Settlement | undefined {
-    const { ledger } = this.#stage;
-    const known = ledger.question(key);
-    // An answer to something else, or a yes that came too long ago, answers nothing.
-    return known?.fingerprint === fingerprint && ledger.isValid(known) ? known.settled : undefined;
-  }
-
   async #ask(spec: AskSpec): Promise<Asked> {
     const stage = this.#stage;
     const { hub, ids, clock } = stage.options;
@@ -177,8 +171,11 @@ export class Asking {
     const isOver = () => stage.ended || stopped.signal.aborted;
     try {
       if (isOver()) return WITHDRAWN;
-      const known = this.#recall(spec);
-      if (known) return known;
+      const known = stage.ledger.recall(spec);
+      if (known) {
+        await hub.log.keep(known.facts);
+        return known.settlement;
+      }
       const canAsk = () => hub.canAsk(spec.type, this.#handle);
       const wait = spec.wait_for_listener_seconds ?? 0;
       const until = clock.now() + wait * 1000;
@@ -245,7 +242,7 @@ export class Asking {
     }
   }
 
-  #hooks(verdict: AskSpec["verdict"]): QuestionHooks {
+  #hooks(verdict: AskSpec["verdict"], isHeard = () => true): QuestionHooks {
     const stage = this.#stage;
     const reminder = (
       question: Question,
@@ -296,7 +293,7 @@ export class Asking {
         this.#kept = stage.attempt(() => {
           this.#open = undefined;
           stage.asking = false;
-          const facts = stage.ledger.settled(question.token, settlement);
+          const facts = stage.ledger.settled(question.token, settlement, isHeard());
           const { outcome, words, state } = verdict(settlement);
           stage.note(question.token, NOTED[outcome]);
           const resolves = { reply_token: question.token, outcome };
@@ -321,7 +318,10 @@ const REMINDER = "aaep:agent.progress.updated";
 const WITHDRAWN: Settlement = { outcome: "withdrawn", origin: "withdrawn" };
 
 /** The agent that asked is gone, or has not asked again yet: what was answered is kept for it, and nothing goes ahead. */
-function unclaimed(type: QuestionEvent["type"], { outcome }: Settlement, state: string): Verdict {
+function unclaimed(type: QuestionEvent["type"], settlement: Settlement, state: string): Verdict {
+  const { outcome } = settlement;
+  if (wantsChange(settlement))
+    return { outcome: "withdrawn", words: ({ interrupted }) => interrupted.changed, state };
   const asksForYes = type === "aaep:agent.awaiting.confirmation";
   const silence = outcome === "timed_out" || outcome === "disconnected";
   const words = (phrases: Phrases): Summary =>

@@ -64,9 +64,8 @@ export class Interruption {
   #wait(): void {
     const { clock } = this.#stage.options;
     const { ledger } = this.#stage;
-    const left = ledger.questions
-      .filter(({ settled }) => !settled || settled.outcome === "accepted")
-      .map((question) => clock.now() + ledger.msLeft(question));
+    const open = ledger.questions.filter(({ settled }) => !settled);
+    const left = [...open, ...ledger.unused].map((question) => clock.now() + ledger.msLeft(question));
     this.#cancel();
     this.#cancel = clock.timer(Math.max(this.#giveUpAt, ...left), () => this.#giveUp());
   }
@@ -76,7 +75,7 @@ export class Interruption {
     // Its timer and this one may be due together: the question is settled first, by itself.
     if (stage.asking) return;
     const lost = stage.ledger.intents.filter(({ state }) => state === "unknown");
-    const unused = stage.ledger.questions.some(({ settled }) => settled?.outcome === "accepted");
+    const unused = stage.ledger.unused.length > 0;
     const summary = stage.own((phrases) =>
       [
         phrases.interrupted.closed,
@@ -96,14 +95,10 @@ export class Interruption {
     const stage = this.#stage;
     const { clock } = stage.options;
     this.#expiry();
-    const waiting = stage.ledger.questions.filter(({ settled }) => settled?.outcome === "accepted");
-    if (waiting.length === 0) return;
-    const next = Math.min(...waiting.map((question) => stage.ledger.msLeft(question)));
-    this.#expiry = clock.timer(clock.now() + next, () => {
-      const over = waiting.filter(({ key }) => {
-        const known = stage.ledger.question(key);
-        return known && stage.ledger.msLeft(known) === 0;
-      });
+    const left = stage.ledger.unused.map((question) => stage.ledger.msLeft(question));
+    if (left.length === 0) return;
+    this.#expiry = clock.timer(clock.now() + Math.min(...left), () => {
+      const over = stage.ledger.unused.filter((question) => stage.ledger.msLeft(question) === 0);
       if (over.length > 0 && !stage.ended) {
         const words = stage.own(({ interrupted }) => interrupted.expired);
         const facts = over.flatMap(({ key }) => stage.ledger.drop(key));

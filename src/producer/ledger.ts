@@ -8,6 +8,7 @@ import type { Question, Settlement } from "../hub/questions.ts";
 import type { Fact } from "../hub/store.ts";
 import type { Clock } from "../protocol/clock.ts";
 import { EarshotError } from "../protocol/errors.ts";
+import type { ConfirmationReply } from "../protocol/types.ts";
 
 /** What makes a question the same one when it is asked again, and what exactly is asked about. */
 export interface Identity {
@@ -17,6 +18,10 @@ export interface Identity {
 
 const wall = (clock: Clock): number => Date.parse(clock.timestamp());
 
+/** A yes to what was asked, and not to a change of it. */
+const isPlainYes = ({ outcome, reply }: Settlement): boolean =>
+  outcome === "accepted" && (reply as ConfirmationReply | undefined)?.modified_action === undefined;
+
 export class Ledger {
   readonly #session_id: string;
   readonly #clock: Clock;
@@ -24,6 +29,8 @@ export class Ledger {
   readonly #intents = new Map<string, IntentFact>();
   readonly #calls = new Map<string, number>();
   readonly #busy = new Set<string>();
+  /** Answers that whoever asked has got, in this process. */
+  readonly #heard = new Set<string>();
 
   constructor(
     session_id: string,
@@ -78,11 +85,6 @@ export class Ledger {
     return this.#intents.get(key);
   }
 
-  /** Whether a yes may still be acted on: as long as the person was told there was time to answer. */
-  isValid({ settled, deadline }: QuestionFact): boolean {
-    return settled?.outcome !== "accepted" || wall(this.#clock) < deadline;
-  }
-
   /** Milliseconds until a question's deadline, on any clock. A wall clock that was set back buys no more time. */
   msLeft({ deadline, total_seconds }: QuestionFact): number {
     return Math.min(Math.max(0, deadline - wall(this.#clock)), total_seconds * 1000);
@@ -92,14 +94,16 @@ export class Ledger {
     const { spec } = question;
     const { event, extensions, ceiling_seconds } = spec;
     const session_id = this.#session_id;
-    const known = this.#questions.get(key);
+    const before = this.#questions.get(key);
+    const known = before?.event.reply_token === event.reply_token ? before : undefined;
     // What was asked under this key before is void.
-    const old = known && known.event.reply_token !== event.reply_token ? this.drop(key) : [];
+    const old = known ? [] : this.drop(key);
     const kept = this.#keep({
       ...{ session_id, key, fingerprint, event, extensions, ceiling_seconds },
       deadline: wall(this.#clock) + question.msLeft,
       extensions_used: question.extensionsUsed,
       total_seconds: question.totalSeconds,
+      gated: known?.gated ?? spec.act !== undefined,
     });
     return [...old, ...kept];
   }
@@ -109,13 +113,33 @@ export class Ledger {
     return known ? this.asked(question, known) : [];
   }
 
-  /** A person's answer is kept for an agent that asks again; silence is not, so that it may ask anew. */
-  settled(token: string, settlement: Settlement): Fact[] {
+  /**
+   * A person's answer is kept for an agent that asks again; silence is not, so that it may ask anew. `heard`: whoever
+   * asked is there and gets it.
+   */
+  settled(token: string, settlement: Settlement, heard: boolean): Fact[] {
     const known = this.#byToken(token);
     if (!known) return [];
     const sent = factOf("sent", token, null);
     if (settlement.origin !== "human") return [sent, ...this.drop(known.key)];
-    return [sent, ...this.#keep({ ...known, settled: settlement })];
+    if (heard) this.#heard.add(known.key);
+    const unused = isPlainYes(settlement) && (known.gated || !heard);
+    return [sent, ...this.#keep({ ...known, settled: settlement, unused })];
+  }
+
+  /** What a person answered before, to exactly this; too late, a yes answers nothing. */
+  recall({ key, fingerprint }: Identity): { settlement: Settlement; facts: Fact[] } | undefined {
+    const known = this.#questions.get(key);
+    if (known?.fingerprint !== fingerprint || !known.settled) return undefined;
+    if (known.settled.outcome === "accepted" && wall(this.#clock) >= known.deadline) return undefined;
+    this.#heard.add(key);
+    const facts = known.unused && !known.gated ? this.#keep({ ...known, unused: false }) : [];
+    return { settlement: known.settled, facts };
+  }
+
+  /** Yeses that no agent has come back for. */
+  get unused(): QuestionFact[] {
+    return this.questions.filter(({ unused, key }) => unused && !this.#heard.has(key));
   }
 
   /** The answer is void, or used up. */
@@ -123,6 +147,7 @@ export class Ledger {
     const known = this.#questions.get(key);
     if (!known) return [];
     this.#questions.delete(key);
+    this.#heard.delete(key);
     return [factOf("question", known.event.reply_token, null)];
   }
 

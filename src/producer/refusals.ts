@@ -58,6 +58,8 @@ export const INTERRUPTIONS = {
   back: "The agent is back and goes on.",
   cut_off: "It was cut off, because the agent was interrupted.",
   accepted: "The answer was yes. The agent was interrupted: it goes ahead if the agent comes back in time.",
+  changed:
+    "A change was asked for. The agent was interrupted: the question comes again if the agent comes back.",
   expired: "The agent did not come back in time. It was not done.",
   unknown: "It is not known whether this was done. Check before trying again.",
   closed: "The agent stopped before it finished.",

@@ -88,7 +88,7 @@ export class Session {
     } else this.#begin(spec as SessionSpec, handle);
   }
 
-  /** The agent is back, and drives this session from here on. */
+  /** Called by `producer.resume`: the agent is back, and drives this session from here on. */
   reattach(signal?: AbortSignal): void {
     this.#interruption?.end();
     this.#stopWith(signal);

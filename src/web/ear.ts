@@ -119,6 +119,7 @@ export class Ear {
 
   /** Whether there was something to send: no is the answer to words that are none. */
   answer(input: AnswerInput): boolean {
+    this.#acted();
     this.announcer.answer(input, this.#clock.now());
     return this.#flush();
   }
@@ -126,6 +127,7 @@ export class Ear {
   do(what: "what" | "repeat"): void {
     const asked = this.#asked?.reply_token;
     if (asked !== undefined) this.#postponed.delete(asked);
+    this.#acted();
     this.announcer[what](this.#clock.now());
     this.pump();
   }
@@ -143,6 +145,7 @@ export class Ear {
     const token = this.#asked?.reply_token;
     if (token === undefined) return;
     this.#postponed.delete(token);
+    this.#acted();
     this.announcer.repeat(this.#clock.now());
     this.pump();
   }
@@ -224,6 +227,11 @@ export class Ear {
       this.#view.changed();
     }
     return utterance;
+  }
+
+  /** The person did something: what they get for it does not wait for a sentence they have passed over. */
+  #acted(): void {
+    this.#gate = this.#saidAt = -Infinity;
   }
 
   #note(): void {

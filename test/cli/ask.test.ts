@@ -92,7 +92,6 @@ describe("earshot ask", () => {
     const demo = await startDemo([], env);
     const { out } = await ask(["--wait", "--scenario", "hostile-text"], env);
     expect(out).toContain("A terminal would turn red here");
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: this is what must not be there.
     expect(out).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202a-\u202e]/);
     expect(await demo.end()).toBe(0);
   });
@@ -165,12 +164,16 @@ describe("earshot ask", () => {
     expect(await demo.end()).toBe(0);
   });
 
-  it("says so when the demo goes away in the middle", async () => {
+  it.each([
+    ["SIGTERM", 1, "Stopped."],
+    ["SIGKILL", 3, "The demo has gone before it was done."],
+  ] as const)("says so when the demo ends by %s in the middle", async (signal, code, says) => {
     const env = environment();
     const demo = await startDemo([], env);
     const waiting = await watch(["ask", "--wait", "--scenario", "long-answer"], env);
     await waiting.shows("Part 1");
-    await demo.end();
-    expect([0, 1, 3]).toContain(await waiting.ended);
+    await demo.end(signal);
+    expect(await waiting.ended).toBe(code);
+    expect(waiting.out() + waiting.err()).toContain(says);
   });
 });

@@ -54,6 +54,12 @@ export async function sitDown(options: ListenOptions & { tty?: boolean } = {}) {
     lines: () => at.out().trimEnd().split("\n"),
     /** By hand, letter by letter. */
     type,
+    /** By hand, after listening first. */
+    async answer(text: string) {
+      await clock.advance(400);
+      await type(text);
+      await clock.advance(400);
+    },
     /** In one piece. */
     async paste(text: string) {
       at.stdin.write(text);

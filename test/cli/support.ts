@@ -78,11 +78,11 @@ export async function earshot(argv: readonly string[], input = "", at = terminal
   return { code, out: at.out(), err: at.err() };
 }
 
-let program: Promise<string> | undefined;
+let built: Promise<string> | undefined;
 
 /** The program as one would install it, made once from the sources as they are. */
-function built(): Promise<string> {
-  program ??= (async () => {
+export function program(): Promise<string> {
+  built ??= (async () => {
     const folder = `${root}.artifacts/cli-${process.pid}`;
     await build({
       entryPoints: [`${root}src/cli/main.ts`],
@@ -98,7 +98,7 @@ function built(): Promise<string> {
     process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
     return `${folder}/main.js`;
   })();
-  return program;
+  return built;
 }
 
 /** The real program as a child; whoever starts it sees to its end. */
@@ -106,7 +106,7 @@ export async function start(
   argv: readonly string[],
   { env = {}, cwd = root }: { env?: Record<string, string>; cwd?: string } = {},
 ): Promise<ChildProcessWithoutNullStreams> {
-  return spawn(process.execPath, [await built(), ...argv], { cwd, env: { ...process.env, ...env } });
+  return spawn(process.execPath, [await program(), ...argv], { cwd, env: { ...process.env, ...env } });
 }
 
 /** The real program, to its end. */

@@ -9,6 +9,8 @@ describe.each(TRANSPORTS)("$name", (transport) => {
 
   for (const { title, run, not } of BEHAVIOURS) {
     const why = not?.[transport.key];
-    it.skipIf(why !== undefined)(why === undefined ? title : `${title} — otherwise here: ${why}`, () => run(stage));
+    it.skipIf(why !== undefined)(why === undefined ? title : `${title} — otherwise here: ${why}`, () =>
+      run(stage),
+    );
   }
 });

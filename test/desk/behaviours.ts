@@ -72,28 +72,32 @@ const KEPT = "its place is kept for a while";
 export const BEHAVIOURS: readonly Behaviour[] = [
   {
     says: "a whole session: request, answer, events, a yes, the end",
-    title: "request first, answer next, then events and replies on the same line, through to a yes: IPC-05, RPC-02, RPC-03, TRN-09",
+    title:
+      "request first, answer next, then events and replies on the same line, through to a yes: IPC-05, RPC-02, RPC-03, TRN-09",
     async run({ open }) {
-    const { agent, connect } = await open();
-    const raw = await subscribed(connect);
-    const { outcome, session } = ask(agent);
-    await until(has(raw, "aaep:agent.awaiting.confirmation"), "the question");
-    raw.send(reply(raw, "accept"));
-    expect(await outcome).toMatchObject({ ran: true, value: 1 });
-    await session.complete();
-    await until(has(raw, "aaep:agent.session.completed"), "the end");
-    expect(raw.heard[1].type).toBe("aaep:agent.session.started");
+      const { agent, connect } = await open();
+      const raw = await subscribed(connect);
+      const { outcome, session } = ask(agent);
+      await until(has(raw, "aaep:agent.awaiting.confirmation"), "the question");
+      raw.send(reply(raw, "accept"));
+      expect(await outcome).toMatchObject({ ran: true, value: 1 });
+      await session.complete();
+      await until(has(raw, "aaep:agent.session.completed"), "the end");
+      expect(raw.heard[1].type).toBe("aaep:agent.session.started");
     },
   },
   {
     says: "a request that cannot be met: a rejection, then the end",
-    title: "a request that cannot be met gets its rejection as an ordinary message, then the end (CON-62, HS-04)",
+    title:
+      "a request that cannot be met gets its rejection as an ordinary message, then the end (CON-62, HS-04)",
     async run({ open }) {
-    const { connect } = await open();
-    const raw = await connect();
-    raw.send({ ...REQUEST, aaep_version: "9.0.0" });
-    await until(() => raw.closed, "the end");
-    expect(raw.heard).toMatchObject([{ type: "subscription.rejected", reason_code: "version_unsupported" }]);
+      const { connect } = await open();
+      const raw = await connect();
+      raw.send({ ...REQUEST, aaep_version: "9.0.0" });
+      await until(() => raw.closed, "the end");
+      expect(raw.heard).toMatchObject([
+        { type: "subscription.rejected", reason_code: "version_unsupported" },
+      ]);
     },
   },
   {
@@ -101,170 +105,178 @@ export const BEHAVIOURS: readonly Behaviour[] = [
     title: "anything before the request is refused in words",
     not: { sse: "a call about no subscription is answered 400" },
     async run({ open }) {
-    const { connect } = await open();
-    const raw = await connect();
-    raw.send({
-      type: "subscription.renegotiate",
-      subscription_id: "sub_00000000000000000000000000000000",
-      capabilities: { max_events_per_second: 1 },
-    });
-    await until(() => raw.closed, "the end");
-    expect(raw.heard).toMatchObject([{ type: "subscription.rejected" }]);
-    expect(raw.heard[0].reason_message).toContain("subscription.request");
+      const { connect } = await open();
+      const raw = await connect();
+      raw.send({
+        type: "subscription.renegotiate",
+        subscription_id: "sub_00000000000000000000000000000000",
+        capabilities: { max_events_per_second: 1 },
+      });
+      await until(() => raw.closed, "the end");
+      expect(raw.heard).toMatchObject([{ type: "subscription.rejected" }]);
+      expect(raw.heard[0].reason_message).toContain("subscription.request");
     },
   },
   {
     says: "one subscription per connection; a second request is rejected",
-    title: "there is one subscription per connection: a second request is rejected and the first goes on (CON-51)",
+    title:
+      "there is one subscription per connection: a second request is rejected and the first goes on (CON-51)",
     not: { sse: "each POST is a subscription of its own" },
     async run({ open }) {
-    const { agent, connect } = await open();
-    const raw = await subscribed(connect);
-    raw.send(REQUEST);
-    await until(has(raw, "subscription.rejected"), "the rejection");
-    expect(agent.hub.subscriptions).toBe(1);
-    await agent.run({ summary: "Hello." }, () => undefined);
-    await until(has(raw, "aaep:agent.session.completed"), "events");
+      const { agent, connect } = await open();
+      const raw = await subscribed(connect);
+      raw.send(REQUEST);
+      await until(has(raw, "subscription.rejected"), "the rejection");
+      expect(agent.hub.subscriptions).toBe(1);
+      await agent.run({ summary: "Hello." }, () => undefined);
+      await until(has(raw, "aaep:agent.session.completed"), "events");
     },
   },
   {
     says: "every message byte for byte, in order",
     title: "each message arrives byte for byte, in order: TRN-01, TRN-03",
     async run({ open }) {
-    const { agent, connect } = await open();
-    const raw = await subscribed(connect);
-    const sent: string[] = [];
-    const subscription = agent.hub.find(raw.heard[0].subscription_id, {
-      id: "local",
-      role: "reply",
-      audiences: "all",
-    })!;
-    const { peer } = subscription;
-    const send = peer!.send.bind(peer);
-    peer!.send = (event) => {
-      sent.push(event.json);
-      return send(event);
-    };
-    await agent.run({ summary: "Ọmọ 👩‍👩‍👧 \u2028 “quoted” \u0007" }, async (session) => {
-      for (let i = 0; i < 50; i++) await session.say(`Sentence ${i}: ${"ẹ̀kọ́ 语 \n\r\t".repeat(i)}. `);
-    });
-    await until(has(raw, "aaep:agent.session.completed"), "the end");
-    expect(raw.texts.slice(1)).toEqual(sent);
-    expect(sent.length).toBeGreaterThan(10);
+      const { agent, connect } = await open();
+      const raw = await subscribed(connect);
+      const sent: string[] = [];
+      const subscription = agent.hub.find(raw.heard[0].subscription_id, {
+        id: "local",
+        role: "reply",
+        audiences: "all",
+      })!;
+      const { peer } = subscription;
+      const send = peer!.send.bind(peer);
+      peer!.send = (event) => {
+        sent.push(event.json);
+        return send(event);
+      };
+      await agent.run({ summary: "Ọmọ 👩‍👩‍👧 \u2028 “quoted” \u0007" }, async (session) => {
+        for (let i = 0; i < 50; i++) await session.say(`Sentence ${i}: ${"ẹ̀kọ́ 语 \n\r\t".repeat(i)}. `);
+      });
+      await until(has(raw, "aaep:agent.session.completed"), "the end");
+      expect(raw.texts.slice(1)).toEqual(sent);
+      expect(sent.length).toBeGreaterThan(10);
     },
   },
   {
     says: "messages of nearly 1 MiB; a larger one ends the line, and it says so",
-    title: "a message of 64 KiB and one of nearly 1 MiB are read; a larger one ends the line in words: TRN-12, LIM-08 (A11)",
+    title:
+      "a message of 64 KiB and one of nearly 1 MiB are read; a larger one ends the line in words: TRN-12, LIM-08 (A11)",
     not: { sse: "the call is answered 413, the stream goes on" },
     async run({ open }) {
-    const { connect } = await open();
-    const padded = (bytes: number) => ({
-      type: "subscription.request",
-      aaep_version: "1.0.0",
-      subscriber_id: "raw",
-      capabilities: REQUEST.capabilities,
-      extensions: { x: { pad: "x".repeat(bytes) } },
-    });
-    for (const bytes of [65_536, 1_040_000]) await subscribed(connect, padded(bytes));
-    const raw = await subscribed(connect);
-    raw.send(padded(1_100_000));
-    await until(() => raw.closed, "the end");
-    expect(`${raw.reason} ${JSON.stringify(raw.heard.slice(1))}`).toMatch(/too_large|at most 1048576 bytes/);
+      const { connect } = await open();
+      const padded = (bytes: number) => ({
+        type: "subscription.request",
+        aaep_version: "1.0.0",
+        subscriber_id: "raw",
+        capabilities: REQUEST.capabilities,
+        extensions: { x: { pad: "x".repeat(bytes) } },
+      });
+      for (const bytes of [65_536, 1_040_000]) await subscribed(connect, padded(bytes));
+      const raw = await subscribed(connect);
+      raw.send(padded(1_100_000));
+      await until(() => raw.closed, "the end");
+      expect(`${raw.reason} ${JSON.stringify(raw.heard.slice(1))}`).toMatch(
+        /too_large|at most 1048576 bytes/,
+      );
     },
   },
   {
     says: "what cannot be read after the handshake is ignored",
-    title: "what cannot be read after the handshake is ignored, and a field that stands twice in a reply refuses it (A14, CNF-15)",
+    title:
+      "what cannot be read after the handshake is ignored, and a field that stands twice in a reply refuses it (A14, CNF-15)",
     async run({ open }) {
-    const { agent, connect } = await open();
-    const raw = await subscribed(connect);
-    const { ran, outcome, session } = ask(agent);
-    await until(has(raw, "aaep:agent.awaiting.confirmation"), "the question");
-    raw.send({ type: "aaep:agent.session.started" });
-    raw.text('{"type":"nonsense"}');
-    raw.text(
-      JSON.stringify(reply(raw, "reject")).replace(
-        '"decision":"reject"',
-        '"decision":"reject","decision":"accept"',
-      ),
-    );
-    raw.text(
-      JSON.stringify({ ...reply(raw, "accept"), reply_token: "rpl_00000000000000000000000000000000" }),
-    );
-    raw.send({
-      type: "subscription.renegotiate",
-      subscription_id: raw.heard[0].subscription_id,
-      capabilities: { max_events_per_second: 50 },
-    });
-    await until(
-      () => raw.heard.filter(({ type }) => type === "subscription.accepted").length === 2,
-      "the line still works",
-    );
-    expect(ran()).toBe(0);
-    raw.send(reply(raw, "reject"));
-    expect(await outcome).toMatchObject({ ran: false, outcome: "rejected" });
-    await session.complete();
+      const { agent, connect } = await open();
+      const raw = await subscribed(connect);
+      const { ran, outcome, session } = ask(agent);
+      await until(has(raw, "aaep:agent.awaiting.confirmation"), "the question");
+      raw.send({ type: "aaep:agent.session.started" });
+      raw.text('{"type":"nonsense"}');
+      raw.text(
+        JSON.stringify(reply(raw, "reject")).replace(
+          '"decision":"reject"',
+          '"decision":"reject","decision":"accept"',
+        ),
+      );
+      raw.text(
+        JSON.stringify({ ...reply(raw, "accept"), reply_token: "rpl_00000000000000000000000000000000" }),
+      );
+      raw.send({
+        type: "subscription.renegotiate",
+        subscription_id: raw.heard[0].subscription_id,
+        capabilities: { max_events_per_second: 50 },
+      });
+      await until(
+        () => raw.heard.filter(({ type }) => type === "subscription.accepted").length === 2,
+        "the line still works",
+      );
+      expect(ran()).toBe(0);
+      raw.send(reply(raw, "reject"));
+      expect(await outcome).toMatchObject({ ran: false, outcome: "rejected" });
+      await session.complete();
     },
   },
   {
     says: "the listener's close ends it at once",
-    title: "a listener's close ends it at once, its question falls to the default, and nobody else notices: HS-21, TRN-08 (CON-04)",
+    title:
+      "a listener's close ends it at once, its question falls to the default, and nobody else notices: HS-21, TRN-08 (CON-04)",
     async run({ open, outlived }) {
-    const { agent, connect } = await open();
-    const raw = await subscribed(connect, outlived ? RESUMABLE : REQUEST);
-    const { outcome, session } = ask(agent);
-    await until(has(raw, "aaep:agent.awaiting.confirmation"), "the question");
-    raw.send({
-      type: "subscription.close",
-      subscription_id: raw.heard[0].subscription_id,
-      reason_code: "subscriber_shutdown",
-    });
-    expect(await outcome).toMatchObject({ ran: false, outcome: "disconnected" });
-    await until(() => raw.closed, "the end");
-    expect(agent.hub.subscriptions).toBe(0);
-    await session.complete();
+      const { agent, connect } = await open();
+      const raw = await subscribed(connect, outlived ? RESUMABLE : REQUEST);
+      const { outcome, session } = ask(agent);
+      await until(has(raw, "aaep:agent.awaiting.confirmation"), "the question");
+      raw.send({
+        type: "subscription.close",
+        subscription_id: raw.heard[0].subscription_id,
+        reason_code: "subscriber_shutdown",
+      });
+      expect(await outcome).toMatchObject({ ran: false, outcome: "disconnected" });
+      await until(() => raw.closed, "the end");
+      expect(agent.hub.subscriptions).toBe(0);
+      await session.complete();
     },
   },
   {
     says: "a drop ends a subscription that cannot resume, and defaults apply at once",
-    title: "a line that drops is the end of a subscription that cannot resume, with defaults applied at once: TRN-07, TRN-08, RPC-05",
+    title:
+      "a line that drops is the end of a subscription that cannot resume, with defaults applied at once: TRN-07, TRN-08, RPC-05",
     not: { sse: KEPT },
     async run({ open }) {
-    const { agent, connect } = await open();
-    const raw = await subscribed(connect);
-    const { outcome, session } = ask(agent);
-    await until(has(raw, "aaep:agent.awaiting.confirmation"), "the question");
-    raw.drop();
-    expect(await outcome).toMatchObject({ ran: false, outcome: "disconnected" });
-    expect(agent.hub.subscriptions).toBe(0);
-    await session.complete();
+      const { agent, connect } = await open();
+      const raw = await subscribed(connect);
+      const { outcome, session } = ask(agent);
+      await until(has(raw, "aaep:agent.awaiting.confirmation"), "the question");
+      raw.drop();
+      expect(await outcome).toMatchObject({ ran: false, outcome: "disconnected" });
+      expect(agent.hub.subscriptions).toBe(0);
+      await session.complete();
     },
   },
   {
     says: "one that resumes by our extension keeps its place",
-    title: "one that resumes by our extension keeps its place where connections can come back, and only there: CON-04, IPC-11",
+    title:
+      "one that resumes by our extension keeps its place where connections can come back, and only there: CON-04, IPC-11",
     async run({ open, outlived }) {
-    const { agent, connect } = await open();
-    const first = await subscribed(connect, RESUMABLE);
-    const { outcome, session } = ask(agent);
-    await until(has(first, "aaep:agent.awaiting.confirmation"), "the question");
-    first.drop();
-    if (!outlived) {
-      expect(await outcome).toMatchObject({ ran: false, outcome: "disconnected" });
-      return session.complete();
-    }
-    const { subscription_id } = first.heard[0];
-    const second = await subscribed(connect, {
-      ...RESUMABLE,
-      extensions: { earshot: { resume: { subscription_id, last_event_id: question(first).event_id } } },
-    });
-    expect(second.heard[0].subscription_id).toBe(subscription_id);
-    await until(has(second, "aaep:agent.awaiting.confirmation"), "the question again");
-    expect(question(second)).toEqual(question(first));
-    second.send(reply(second, "accept"));
-    expect(await outcome).toMatchObject({ ran: true });
-    await session.complete();
+      const { agent, connect } = await open();
+      const first = await subscribed(connect, RESUMABLE);
+      const { outcome, session } = ask(agent);
+      await until(has(first, "aaep:agent.awaiting.confirmation"), "the question");
+      first.drop();
+      if (!outlived) {
+        expect(await outcome).toMatchObject({ ran: false, outcome: "disconnected" });
+        return session.complete();
+      }
+      const { subscription_id } = first.heard[0];
+      const second = await subscribed(connect, {
+        ...RESUMABLE,
+        extensions: { earshot: { resume: { subscription_id, last_event_id: question(first).event_id } } },
+      });
+      expect(second.heard[0].subscription_id).toBe(subscription_id);
+      await until(has(second, "aaep:agent.awaiting.confirmation"), "the question again");
+      expect(question(second)).toEqual(question(first));
+      second.send(reply(second, "accept"));
+      expect(await outcome).toMatchObject({ ran: true });
+      await session.complete();
     },
   },
   {
@@ -272,24 +284,27 @@ export const BEHAVIOURS: readonly Behaviour[] = [
     title: "a new connection is a new handshake and, without a resume, a new subscription: IPC-11",
     not: { sse: KEPT },
     async run({ open }) {
-    const { agent, connect } = await open();
-    const first = await subscribed(connect);
-    first.drop();
-    await until(() => agent.hub.subscriptions === 0, "the first is gone");
-    const second = await subscribed(connect);
-    expect(second.heard[0].subscription_id).not.toBe(first.heard[0].subscription_id);
+      const { agent, connect } = await open();
+      const first = await subscribed(connect);
+      first.drop();
+      await until(() => agent.hub.subscriptions === 0, "the first is gone");
+      const second = await subscribed(connect);
+      expect(second.heard[0].subscription_id).not.toBe(first.heard[0].subscription_id);
     },
   },
   {
     says: "the agent's end is told before the line ends",
     title: "the producer's end is told before the line ends: HS-19, TRN-07",
     async run({ open }) {
-    const { agent, connect } = await open();
-    const raw = await subscribed(connect);
-    agent.hub.closeAll("producer_shutdown", "The agent is shutting down.");
-    await until(() => raw.closed, "the end");
-    expect(raw.heard.at(-1)).toMatchObject({ type: "subscription.close", reason_code: "producer_shutdown" });
-    expect(raw.heard.filter(({ type }) => type === "subscription.close")).toHaveLength(1);
+      const { agent, connect } = await open();
+      const raw = await subscribed(connect);
+      agent.hub.closeAll("producer_shutdown", "The agent is shutting down.");
+      await until(() => raw.closed, "the end");
+      expect(raw.heard.at(-1)).toMatchObject({
+        type: "subscription.close",
+        reason_code: "producer_shutdown",
+      });
+      expect(raw.heard.filter(({ type }) => type === "subscription.close")).toHaveLength(1);
     },
   },
   {
@@ -297,21 +312,21 @@ export const BEHAVIOURS: readonly Behaviour[] = [
     title: "a reader that stops reading is let go, and the others never notice: DEL-17 (F14)",
     not: { sse: "let go too; its place is kept for a while" },
     async run({ open }) {
-    const { agent, connect } = await open({ blocked_ms: 150, queue_bytes: 262_144 });
-    const slow = await subscribed(connect);
-    const quick = await subscribed(connect);
-    slow.pause();
-    const work = agent.run({ summary: "Talking." }, async (session) => {
-      for (let i = 0; agent.hub.subscriptions > 1 && i < 4_000; i++) {
-        await session.say(`${"Words and more words. ".repeat(40)}`);
-        if (i % 20 === 0) await new Promise((resolve) => setTimeout(resolve, 1));
-      }
-    });
-    await until(() => agent.hub.subscriptions === 1, "the slow one is gone", 20_000);
-    await work;
-    await until(has(quick, "aaep:agent.session.completed"), "the other hears everything");
-    expect(quick.closed).toBe(false);
-    slow.resume();
+      const { agent, connect } = await open({ blocked_ms: 150, queue_bytes: 262_144 });
+      const slow = await subscribed(connect);
+      const quick = await subscribed(connect);
+      slow.pause();
+      const work = agent.run({ summary: "Talking." }, async (session) => {
+        for (let i = 0; agent.hub.subscriptions > 1 && i < 4_000; i++) {
+          await session.say(`${"Words and more words. ".repeat(40)}`);
+          if (i % 20 === 0) await new Promise((resolve) => setTimeout(resolve, 1));
+        }
+      });
+      await until(() => agent.hub.subscriptions === 1, "the slow one is gone", 20_000);
+      await work;
+      await until(has(quick, "aaep:agent.session.completed"), "the other hears everything");
+      expect(quick.closed).toBe(false);
+      slow.resume();
     },
   },
 ];

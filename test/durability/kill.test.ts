@@ -15,6 +15,8 @@ import { readLog } from "../../src/stores/embedded/store.ts";
 import type { CrashOrder, DiaryLine, Orders } from "./diary.ts";
 
 const TRIALS = process.env["EARSHOT_LONG"] ? 1000 : 100;
+/** Deaths of one agent before it may finish, and how many agents live at a time. */
+const LIVES = 25;
 const LANES = 4;
 const SEED = Number(process.env["EARSHOT_SEED"] ?? Date.now() % 1_000_000);
 
@@ -206,23 +208,30 @@ describe("F01, F02, A04: kill -9", () => {
   it(
     `${TRIALS} times loses no acknowledged event, executes nothing twice or without a yes, and reports what is unfinished`,
     async () => {
-      const lane = async (number: number): Promise<Tally> => {
+      /** One agent, killed again and again, then let finish. */
+      const round = async (number: number): Promise<Tally> => {
         const random = createRandom(SEED + number);
-        const directory = mkdtempSync(join(folder, "lane-"));
+        const directory = mkdtempSync(join(folder, "round-"));
         const orders = { directory, seed: SEED + number, finish: false };
-        for (let life = 1; life <= TRIALS / LANES; life++) {
+        for (let life = 1; life <= LIVES; life++) {
           const crash = chooseCrash(random);
           // A chosen place may not be reached: then it is any moment after all.
           const ms = crash ? 120 : Math.floor(random() * 80);
           const { errors } = await live({ ...orders, life, ...(crash ? { crash } : {}) }, ms);
-          expect(errors, `seed ${SEED}, lane ${number}, life ${life}`).toBe("");
+          expect(errors, `seed ${SEED}, round ${number}, life ${life}`).toBe("");
           if (existsSync(join(directory, "log", "identity.json"))) await examine(directory, false);
         }
-        const last = await live({ ...orders, life: TRIALS / LANES + 1, finish: true }, undefined);
-        expect(last, `seed ${SEED}, lane ${number}`).toEqual({ code: 0, errors: "" });
+        const last = await live({ ...orders, life: LIVES + 1, finish: true }, undefined);
+        expect(last, `seed ${SEED}, round ${number}`).toEqual({ code: 0, errors: "" });
         return examine(directory, true);
       };
-      const tallies = await Promise.all(Array.from({ length: LANES }, (_, i) => lane(i)));
+      const numbers = Array.from({ length: TRIALS / LIVES }, (_, i) => i);
+      const tallies: Tally[] = [];
+      const lane = async (): Promise<void> => {
+        for (let number = numbers.pop(); number !== undefined; number = numbers.pop())
+          tallies.push(await round(number));
+      };
+      await Promise.all(Array.from({ length: LANES }, lane));
       const sum = (name: keyof Tally) => tallies.reduce((total, tally) => total + tally[name], 0);
       // It must have been busy, or nothing was shown.
       expect(sum("acknowledged")).toBeGreaterThan(TRIALS);

@@ -179,6 +179,71 @@ describe("a misbehaving producer", () => {
     );
   });
 
+  it("cannot make it talk faster than the person asked, in any minute without something critical, nor lose a word it said", () => {
+    fc.assert(
+      fc.property(
+        fc.array(wild, { maxLength: 40 }),
+        fc.integer({ min: 60, max: 240 }),
+        fc.integer({ min: 50, max: 400 }),
+        (script, pace_wpm, msPerWord) => {
+          const ear = new Ear({ pace_wpm }, ({ words }) => words * msPerWord);
+          ear.taken = "later";
+          for (const one of script)
+            ear
+              .hear(build(one.name, fieldsOf(one), `evt_${one.id}`, one.session, one.sequence_number))
+              .wait(one.wait);
+          ear.wait(1_800_000);
+          for (const { at } of ear.said) {
+            const minute = ear.said.filter((one) => one.at > at - 60_000 && one.at <= at);
+            if (minute.some(({ utterance }) => utterance.urgency === "critical")) continue;
+            const words = minute.reduce((sum, { utterance }) => sum + utterance.words, 0);
+            // A sentence longer than a minute's words is said alone.
+            if (minute.length > 1) expect(words).toBeLessThanOrEqual(pace_wpm);
+          }
+          const kept = new Map(
+            ear.announcer.history.map(({ utterance, fate }) => [utterance.id, { utterance, fate }]),
+          );
+          for (const { utterance } of ear.said) expect(kept.get(utterance.id)?.utterance).toEqual(utterance);
+          // And what is critical was said, all of it.
+          for (const { utterance, fate } of kept.values())
+            if (utterance.urgency === "critical") expect(fate).toBe("said");
+        },
+      ),
+      { numRuns: 60 },
+    );
+  });
+
+  it("that changes the amount after the first yes is asked about anew: the old consent is worth nothing (A06, CNF-40)", () => {
+    const ear = new Ear();
+    const ask = (amount: number, id: string) =>
+      build(
+        "awaiting.confirmation",
+        {
+          action: "Transfer to savings.",
+          consequence: "It is sent.",
+          reply_token: "rpl_1",
+          timeout_seconds: 60,
+          default_decision: "reject",
+          irreversible: true,
+          risk_level: "high",
+          extra_context: { params: [{ name: "amount", label: "Amount", value: amount }] },
+        },
+        id,
+        "sess_1",
+        undefined,
+      );
+    ear.hear(ask(5, "evt_1")).answer("yes");
+    expect(ear.texts.at(-1)).toContain("Amount: 5.");
+    ear.hear(ask(5000, "evt_2"));
+    expect(ear.texts).toContain("Something about this question changed, so it starts again.");
+    ear.answer("confirm");
+    expect(ear.sent).toEqual([]);
+    ear.answer("yes");
+    expect(ear.texts.at(-1)).toContain("Amount: 5,000.");
+    ear.answer("confirm");
+    expect(ear.sent).toMatchObject([{ decision: "accept" }]);
+  });
+
   it("that never ends its sentence is heard in whole words, and memory stays bounded", () => {
     const event = eventsOf();
     const ear = new Ear();

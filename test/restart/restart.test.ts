@@ -647,6 +647,92 @@ describe("listeners across a restart (CON-04, CON-16, SSE-05)", () => {
 });
 
 describe("a session nobody comes back for", () => {
+  it("says nothing was left undone where the agent had got its answers", async () => {
+    const lives = new Lives();
+    const phone = new Phone().join(lives.life);
+    const session = lives.life.agent.start({ summary: "Sorting." });
+    const spec = { action: "Sort it.", consequence: "It moves." };
+    const sorted = session.confirm(spec);
+    await lives.life.settle();
+    phone.accept();
+    await sorted;
+    let life = await lives.restart();
+    phone.rejoin(life);
+    await life.pass(60);
+    expect(phone.spoken.at(-1)).toBe("The agent stopped before it finished.");
+    // The same where it comes back and goes on.
+    const other = life.agent.start({ summary: "Sorting again." });
+    void other.confirm(spec);
+    await life.settle();
+    life = await lives.restart();
+    phone.rejoin(life);
+    phone.accept();
+    await life.settle();
+    const again = life.agent.resume(other.session_id);
+    expect(await again.confirm(spec)).toEqual({ accepted: true, origin: "human" });
+    life = await lives.restart();
+    phone.rejoin(life);
+    life.agent.resume(other.session_id);
+    await life.pass(300);
+    expect(phone.spoken).not.toContain("The agent did not come back in time. It was not done.");
+    check(lives);
+  });
+
+  it("says that it was not done where the power went between the yes and the act", async () => {
+    const lives = new Lives({ onAccept: () => hang() });
+    const phone = new Phone().join(lives.life);
+    const session = lives.life.agent.start({ summary: "Moving money." });
+    void session.tool(TRANSFER, () => 1);
+    await lives.life.settle();
+    phone.accept();
+    await lives.life.settle();
+    const life = await lives.restart();
+    phone.rejoin(life);
+    await life.pass(300);
+    expect(phone.spoken.at(-1)).toBe(
+      "The agent stopped before it finished. The agent did not come back in time. It was not done.",
+    );
+    check(lives);
+  });
+
+  it("lets a slow second check finish with a yes that was used in time", async () => {
+    const check2: ((yes: boolean) => void)[] = [];
+    const onAccept = () => new Promise<boolean>((resolve) => check2.push(resolve));
+    const { lives, phone, session_id, ran, spec, run } = await asked({ onAccept });
+    const life = await lives.restart();
+    phone.rejoin(life);
+    phone.accept();
+    await life.settle();
+    const outcome = life.agent.resume(session_id).tool(spec, run);
+    await life.pass(400);
+    expect(phone.spoken).not.toContain("The agent did not come back in time. It was not done.");
+    check2.at(-1)!(true);
+    expect(await outcome).toMatchObject({ ran: true });
+    expect(ran).toHaveLength(1);
+    check(lives);
+  });
+
+  it("asks again, with the change a person had asked for, if the agent comes back (CON-73)", async () => {
+    const lives = new Lives();
+    const phone = new Phone().join(lives.life);
+    const spec = { ...TRANSFER, modifiable: ["amount"] as const };
+    const first = lives.life.agent.start({ summary: "Moving money." });
+    void first.tool(spec, () => 1);
+    await lives.life.settle();
+    const life = await lives.restart();
+    phone.rejoin(life);
+    phone.accept(undefined, { modified_action: { amount: 50 } });
+    await life.settle();
+    expect(phone.spoken.at(-1)).toBe(
+      "A change was asked for. The agent was interrupted: the question comes again if the agent comes back.",
+    );
+    void life.agent.resume(first.session_id).tool(spec, () => 1);
+    await life.settle();
+    expect(phone.questions.at(-1)).toMatchObject({ action: "Transfer 50 dollars to savings." });
+    expect(phone.tokens).toHaveLength(2);
+    check(lives);
+  });
+
   it("is closed after a minute, honestly, and leaves nothing behind", async () => {
     const lives = new Lives();
     const phone = new Phone().join(lives.life);

@@ -60,6 +60,8 @@ async function hear(url: string, token: string | undefined): Promise<Subscriber>
       subscriber_id: "earshot-ask",
       supports_confirmation_reply: false,
       supports_clarification_reply: false,
+      // A demo that is gone does not come back with this session.
+      reconnect: false,
       ...(token === undefined ? {} : { token }),
     });
   } catch (error) {

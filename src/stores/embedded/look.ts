@@ -46,7 +46,7 @@ export async function readLog({ directory, files = nodeFiles }: LogReadingOption
 
 async function look(directory: string, files: FilePort): Promise<LogReading> {
   const identity = await readIdentity(directory, files);
-  if (!identity || (await segmentNames(directory, files)).length === 0) throw noLog(directory);
+  if (!identity) throw noLog(directory);
   const { ledger, torn } = await recover(directory, files);
   return {
     identity: { epoch: identity.epoch, key: identity.key },
@@ -67,8 +67,8 @@ async function look(directory: string, files: FilePort): Promise<LogReading> {
 /** The end of the file that was the last one, then those that were begun since. */
 async function readOn(directory: string, files: FilePort, ledger: Ledger): Promise<void> {
   const names = await segmentNames(directory, files);
-  const last = ledger.segments.at(-1)!;
-  if (names.includes(last.name)) {
+  const last = ledger.segments.at(-1);
+  if (last && names.includes(last.name)) {
     const { name, header, size: from } = last;
     const bytes = await files.read(
       join(directory, name),
@@ -81,7 +81,7 @@ async function readOn(directory: string, files: FilePort, ledger: Ledger): Promi
     }
   }
   for (const name of names) {
-    if (segmentNumber(name) === ledger.next && name !== ledger.segments.at(-1)!.name)
+    if (segmentNumber(name) === ledger.next && name !== ledger.segments.at(-1)?.name)
       scanInto(ledger, await files.read(join(directory, name)), name, 0);
   }
 }

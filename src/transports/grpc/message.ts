@@ -3,7 +3,8 @@ import type { Outgoing } from "../../protocol/door.ts";
 import { field, message, readFields } from "./wire.ts";
 
 /** Events begin so, and then their type is found without parsing them. */
-const BEGINNING = /^\{"@context":(?:"[^"\\]*"|\["[^\]\\]*"\]),"type":"([^"\\]*)"/;
+const BEGINNING =
+  /^\{"@context":(?:"[^"\\]*"|\["[^\]\\]*"\]),(?:"aaep_version":"[^"\\]*",)?"type":"([^"\\]*)"/;
 
 function typeOf(json: string): string {
   const found = BEGINNING.exec(json)?.[1];

@@ -106,6 +106,8 @@ export function rejection(rejected: SubscriptionRejected): HttpAnswer {
 }
 
 export function createSseServer(door: Door, options: SseOptions) {
+  /** How to end each subscription's open stream: what ends one may come by another call. */
+  const streams = new Map<string, (code: string) => void>();
   return async (question: HttpQuestion): Promise<HttpAnswer | undefined> => {
     const { method, path } = question;
     const allow = (...methods: string[]): HttpAnswer | undefined =>
@@ -180,7 +182,10 @@ export function createSseServer(door: Door, options: SseOptions) {
         message: "This path takes replies, renegotiations and closes.",
       });
     }
-    const handled = door.handle(parsed.message as Incoming, question.principal);
+    const message = parsed.message as Incoming;
+    const handled = door.handle(message, question.principal);
+    if (message.type === "subscription.close" && "taken" in handled && handled.taken)
+      streams.get(message.subscription_id)?.("subscriber_closed");
     if ("answer" in handled) {
       return handled.answer.type === "subscription.accepted"
         ? json(200, handled.answer)
@@ -220,10 +225,14 @@ export function createSseServer(door: Door, options: SseOptions) {
     let open = true;
     const close = (code: string) => {
       if (!open) return;
+      done();
+      stream.end(stream.frame(encodeClosing(code)));
+    };
+    const done = () => {
       open = false;
       stopHeartbeat();
       stopExpiry();
-      stream.end(stream.frame(encodeClosing(code)));
+      if (streams.get(line.id) === leave) streams.delete(line.id);
     };
     const peer = createPeer(stream, close);
     /** Ended from this side of the door: the hub lets go first, so that nothing is sent after the last words. */
@@ -240,12 +249,11 @@ export function createSseServer(door: Door, options: SseOptions) {
     // has no jitter: a crowd that lost its agent would come back as one (F16).
     const pause = Math.round(500 + 3_000 * (options.random ?? Math.random)());
     void stream.write(stream.frame(`: connected\nretry: ${pause}\n${keepId(lastEventId)}\n`));
+    streams.set(line.id, leave);
     line.connect(peer, lastEventId);
     return {
       gone: () => {
-        open = false;
-        stopHeartbeat();
-        stopExpiry();
+        done();
         line.disconnect(peer);
       },
       slow: () => leave("too_slow"),

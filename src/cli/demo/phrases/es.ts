@@ -99,6 +99,7 @@ export const es: Phrases = {
     back: "El agente ha vuelto y sigue.",
     cut_off: "Se ha cortado, porque el agente se interrumpió.",
     accepted: "La respuesta fue sí. El agente se ha interrumpido: se hará si vuelve a tiempo.",
+    changed: "Se ha pedido un cambio. El agente se ha interrumpido: la pregunta vuelve si el agente vuelve.",
     expired: "El agente no volvió a tiempo. No se ha hecho.",
     unknown: "No se sabe si se ha hecho. Compruébalo antes de volver a intentarlo.",
     closed: "El agente se detuvo antes de terminar.",

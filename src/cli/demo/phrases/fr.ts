@@ -98,6 +98,8 @@ export const fr: Phrases = {
     back: "L'agent est de retour et continue.",
     cut_off: "Cela a été coupé, car l'agent a été interrompu.",
     accepted: "La réponse était oui. L'agent a été interrompu : ce sera fait s'il revient à temps.",
+    changed:
+      "Un changement a été demandé. L'agent a été interrompu : la question revient si l'agent revient.",
     expired: "L'agent n'est pas revenu à temps. Ce n'est pas fait.",
     unknown: "On ne sait pas si cela a été fait. Vérifiez avant de réessayer.",
     closed: "L'agent s'est arrêté avant d'avoir fini.",

@@ -1,0 +1,360 @@
+/** What a page announces: the announcer's words, all of them, once, in order, in the right place, and no faster than agreed. */
+import { readFileSync } from "node:fs";
+import { createServer, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
+import type { Browser, BrowserContext, Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import type { AgentEvent } from "../../src/protocol/types.ts";
+import { payRent } from "../listener/sessions.ts";
+import type { Ear } from "../listener/support.ts";
+import { BROWSER_NOTE, launchBrowser, skipsBrowser } from "../support/chromium.ts";
+import {
+  agentOf,
+  armed,
+  dialogOf,
+  heardBy,
+  newContext,
+  openPage,
+  openPlace,
+  POLICY,
+  pageOf,
+  textsOf,
+  toldBy,
+  transfer,
+  untilHeard,
+  violationsOf,
+  webFiles,
+} from "./support.ts";
+
+type Step = { hear: AgentEvent } | { wait: number } | { answer: string };
+
+/** A recorded session as its steps. */
+function recorded(language: string): Step[] {
+  const steps: Step[] = [];
+  const ear = {
+    hear: (...events: AgentEvent[]) => {
+      for (const event of events) steps.push({ hear: event });
+      return ear;
+    },
+    wait: (ms: number) => {
+      steps.push({ wait: ms });
+      return ear;
+    },
+    answer: (kind: string) => {
+      steps.push({ answer: kind });
+      return ear;
+    },
+  };
+  payRent(ear as unknown as Ear, language);
+  return steps;
+}
+
+/** The lines of one section of a golden transcript, without times and marks. */
+function golden(language: string, section: string): string[] {
+  const file = fileURLToPath(new URL(`../listener/golden/${language}.txt`, import.meta.url));
+  const part = readFileSync(file, "utf8")
+    .split(/^## /mu)
+    .find((one) => one.startsWith(`${section}\n`))!;
+  return part
+    .split("\n")
+    .slice(1)
+    .filter((line) => line !== "")
+    .map((line) => line.slice(8).replaceAll(/⟨[^⟩]*⟩|\[[a-z-]+:|\]/gu, ""));
+}
+
+/** A producer that plays what was recorded, event by event, and takes every answer. */
+async function playback(page: string) {
+  const files = await webFiles();
+  let stream: ServerResponse | undefined;
+  const server = createServer((request, response) => {
+    const path = new URL(request.url!, "http://localhost").pathname;
+    const send = (status: number, type: string, body: string) =>
+      response.writeHead(status, { "content-type": type, "content-security-policy": POLICY }).end(body);
+    if (path === "/aaep/v1/subscriptions") {
+      const answer = {
+        type: "subscription.accepted",
+        aaep_version: "1.0.0",
+        subscription_id: "sub_1",
+        producer: { agent_id: "planner", agent_name: "Planner" },
+        honored_capabilities: { max_events_per_second: 6 },
+      };
+      return send(201, "application/json", JSON.stringify(answer));
+    }
+    if (path === "/aaep/v1/events") {
+      response.writeHead(200, { "content-type": "text/event-stream" }).write(": hello\n\n");
+      stream = response;
+      return;
+    }
+    if (path === "/aaep/v1/replies") return response.writeHead(204).end();
+    if (path.endsWith(".js")) return send(200, "text/javascript", files.get(path) ?? "");
+    return send(200, "text/html; charset=utf-8", page);
+  });
+  await new Promise<void>((ready) => server.listen(0, "127.0.0.1", ready));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    play: (event: AgentEvent) =>
+      void stream!.write(`event: aaep.event\nid: ${event.event_id}\ndata: ${JSON.stringify(event)}\n\n`),
+    close: () => {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}
+
+describe.skipIf(skipsBrowser)(`what a page announces${BROWSER_NOTE}`, () => {
+  let browser: Browser;
+  const cleanups: (() => unknown)[] = [];
+  beforeAll(async () => {
+    browser = await launchBrowser();
+  });
+  afterAll(() => browser?.close());
+  afterEach(async () => {
+    for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+  });
+  const context = async (): Promise<BrowserContext> => {
+    const made = await newContext(browser);
+    cleanups.push(() => made.close());
+    return made;
+  };
+  const place = async (page: Parameters<typeof pageOf>[0], extra: Record<string, string> = {}) => {
+    const made = await openPlace({ "/": pageOf(page), ...extra }, agentOf());
+    cleanups.push(() => made.close());
+    return made;
+  };
+
+  it.each([
+    ["en", "normal, load medium", "speed=fast"],
+    ["en", "terse, load medium", "speed=fast verbosity=terse"],
+    ["ar", "normal, load medium", "speed=fast lang=ar"],
+  ])(
+    "of a recorded session in %s (%s) is its golden transcript, word for word (SUB-02, SUB-03)",
+    async (language, section, attributes) => {
+      const server = await playback(pageOf({ attributes }));
+      cleanups.push(() => server.close());
+      const page = await (await context()).newPage();
+      await page.clock.install();
+      await page.goto(server.url);
+      await page.waitForFunction(
+        () =>
+          (document.querySelector("earshot-live") as never as { ear?: { line: { state: string } } })?.ear
+            ?.line.state === "connected",
+      );
+      let count = 0;
+      for (const step of recorded(language)) {
+        if ("hear" in step) {
+          server.play(step.hear);
+          count++;
+          await page.waitForFunction(
+            (most) => (window as never as { eventsHeard(): number }).eventsHeard() >= most,
+            count,
+          );
+        } else if ("wait" in step) await page.clock.runFor(step.wait);
+        else {
+          await page.clock.runFor(1000);
+          await dialogOf(page)
+            .locator(step.answer === "yes" ? "button.check" : "button.allow")
+            .click();
+          await page.waitForTimeout(100);
+        }
+      }
+      await page.clock.runFor(10_000);
+      const told = (await toldBy(page)).filter(({ own }) => !own);
+      expect(told.map(({ text }) => text)).toEqual(golden(language, section));
+      // What the regions were given is what was told, and the dialogs say their own.
+      const mouth = (await heardBy(page)).filter(({ how }) => how !== "dialog");
+      expect(mouth.map(({ text }) => text)).toEqual(
+        told.filter(({ by }) => by === "mouth").map(({ text }) => text),
+      );
+      expect(told.filter(({ by }) => by === "dialog").map(({ kind }) => kind)).toEqual([
+        "question",
+        "question",
+      ]);
+      for (const { lang, dir } of mouth) {
+        expect(lang.every((tag) => tag !== "")).toBe(true);
+        expect(dir.every((one) => one === (language === "ar" ? "rtl" : "ltr"))).toBe(true);
+      }
+    },
+  );
+
+  it("at 1,000 tokens a second is whole sentences, never more of them than the honored terms allow (DEL-25)", async () => {
+    const there = await place({ attributes: "speed=fast" });
+    const page = await openPage(await context(), there.url);
+    const honored = await page.evaluate(
+      () =>
+        (
+          document.querySelector("earshot-live") as never as {
+            ear: { line: { honored: { max_events_per_second: number } } };
+          }
+        ).ear.line.honored.max_events_per_second,
+    );
+    expect(honored).toBe(6);
+    const session = there.agent.start({ summary: "Counting." });
+    const words = "This is one of very many sentences. ".split(/(?<= )/u);
+    for (let batch = 0; batch < 40; batch++) {
+      for (let token = 0; token < 100; token++) session.say(words[(batch * 100 + token) % words.length]!);
+      await page.waitForTimeout(100);
+    }
+    const mouth = (await heardBy(page)).filter(({ how }) => how === "polite");
+    expect(mouth.length).toBeGreaterThan(2);
+    for (const { at, text } of mouth) {
+      const within = mouth.filter((one) => one.at > at - 1000 && one.at <= at);
+      expect(within.length).toBeLessThanOrEqual(honored);
+      expect(text).toMatch(/[.:]$/u);
+    }
+  });
+
+  it("twice in the same words is heard twice, in alternating regions that existed before", async () => {
+    const there = await place({ attributes: "speed=fast" });
+    const page = await openPage(await context(), there.url);
+    const session = there.agent.start({ summary: "Knocking." });
+    session.say("Knock knock. Knock knock. Knock knock. ");
+    await session.complete();
+    await untilHeard(page, "Done:");
+    expect((await textsOf(page)).filter((text) => text === "Knock knock.")).toHaveLength(3);
+  });
+
+  it("goes inside the topmost dialog while one is open, also the page's own", async () => {
+    const body =
+      '<dialog id="own" aria-label="Cookies"><button>OK</button></dialog><div id="old" role="dialog" aria-modal="true" aria-label="Old" hidden><button>Fine</button></div>';
+    const there = await place({ body, attributes: "speed=fast" });
+    const page = await openPage(await context(), there.url);
+    const session = there.agent.start({ summary: "Working." });
+    await untilHeard(page, "Started: Working.");
+    await page.evaluate(() => (document.getElementById("own") as HTMLDialogElement).showModal());
+    await session.say("Heard inside. ");
+    await untilHeard(page, "Heard inside.");
+    await page.evaluate(() => (document.getElementById("own") as HTMLDialogElement).close());
+    await page.evaluate(() => {
+      document.getElementById("old")!.hidden = false;
+    });
+    await session.say("Inside another. ");
+    await untilHeard(page, "Inside another.");
+    await page.evaluate(() => {
+      document.getElementById("old")!.hidden = true;
+    });
+    await session.say("Outside again. ");
+    await untilHeard(page, "Outside again.");
+    const where = Object.fromEntries((await heardBy(page)).map(({ text, inside }) => [text, inside]));
+    expect(where["Heard inside."]).toBe("own");
+    expect(where["Inside another."]).toBe("old");
+    expect(where["Outside again."]).toBe("");
+    expect(await page.locator("#own [aria-live], #old [aria-live]").count()).toBe(0);
+  });
+
+  it("from a hostile agent is text and nothing else: no markup, no script, no request, no foreign link (CON-67, A07, A16)", async () => {
+    const there = await place({ attributes: "speed=fast" });
+    const page = await openPage(await context(), there.url);
+    const asked: string[] = [];
+    page.on("request", (request) => asked.push(request.url()));
+    const evil = `<img src=x onerror="window.pwned=1"><script>window.pwned=1</script><a href="javascript:window.pwned=1">x</a>`;
+    const session = there.agent.start({ summary: `Hello ${evil}` });
+    session.say(
+      `${evil}\n\n[bank](javascript:window.pwned=1) ![pixel](http://127.0.0.1:1/pixel.png) [My bank](https://evil.example/login)\n\n- ${evil}\n\n| a | b |\n|---|---|\n| ${evil} | 1 |\n\n\`\`\`html\n${evil}\n\`\`\`\n\n<svg onload=alert(1)> [x](data:text/html,hi)\n\n`,
+    );
+    const outcome = session.confirm({ action: `Do ${evil}`, consequence: evil });
+    await dialogOf(page).waitFor();
+    await page.waitForTimeout(600);
+    const found = await page.evaluate(() => {
+      const root = document.querySelector("earshot-live")!.shadowRoot!;
+      const all = [...root.querySelectorAll("*")];
+      return {
+        names: [...new Set(all.map(({ localName }) => localName))],
+        handlers: all.flatMap((one) => one.getAttributeNames().filter((name) => name.startsWith("on"))),
+        links: [...root.querySelectorAll("a")].map((one) => [
+          one.href,
+          one.textContent,
+          one.nextSibling?.textContent,
+        ]),
+        pwned: (window as never as { pwned?: number }).pwned,
+      };
+    });
+    expect(found.pwned).toBeUndefined();
+    expect(found.handlers).toEqual([]);
+    expect(found.names).not.toEqual(expect.arrayContaining(["img"]));
+    expect(found.names).not.toEqual(expect.arrayContaining(["script"]));
+    expect(found.names).not.toEqual(expect.arrayContaining(["svg"]));
+    // Where a link leads is said, whatever its label claims.
+    expect(found.links).toEqual([["https://evil.example/login", "My bank", " (evil.example)"]]);
+    expect(found.names).toEqual(expect.arrayContaining(["table", "li", "pre"]));
+    expect(asked.filter((url) => !url.startsWith(there.url))).toEqual([]);
+    expect(await violationsOf(page)).toEqual([]);
+    await armed(page);
+    await dialogOf(page).locator("button.refuse").click();
+    expect(await outcome).toMatchObject({ accepted: false });
+  });
+
+  it("reads in order for a virtual screen reader: headings, lists, tables and code; then the question, then its buttons", async () => {
+    const { outputFiles } = await build({
+      stdin: {
+        contents: 'import { virtual } from "@guidepup/virtual-screen-reader"; window.virtual = virtual;',
+        resolveDir: fileURLToPath(new URL("../..", import.meta.url)),
+      },
+      bundle: true,
+      write: false,
+      format: "esm",
+      platform: "browser",
+    });
+    const there = await place(
+      { attributes: "speed=fast", body: "" },
+      { "/virtual.js": outputFiles[0]!.text },
+    );
+    const page = await openPage(await context(), there.url);
+    await page.addScriptTag({ url: "/virtual.js", type: "module" });
+    await page.waitForFunction(() => "virtual" in window);
+    const session = there.agent.start({ summary: "Looking." });
+    session.say(
+      "Two accounts:\n\n- Current\n- Savings\n\n| Account | Balance |\n|---|---|\n| Current | 100 |\n\n",
+    );
+    await page.locator("earshot-live table").waitFor();
+    const read = (selector: string) =>
+      page.evaluate(async (where) => {
+        const { virtual } = window as never as {
+          virtual: {
+            start(options: object): Promise<void>;
+            next(): Promise<void>;
+            stop(): Promise<void>;
+            lastSpokenPhrase(): Promise<string>;
+            spokenPhraseLog(): Promise<string[]>;
+          };
+        };
+        const container = document.querySelector("earshot-live")!.shadowRoot!.querySelector(where);
+        await virtual.start({ container });
+        const first = await virtual.lastSpokenPhrase();
+        for (let steps = 0; steps < 150; steps++) {
+          await virtual.next();
+          if ((await virtual.lastSpokenPhrase()) === first) break;
+        }
+        const log = await virtual.spokenPhraseLog();
+        await virtual.stop();
+        return log;
+      }, selector);
+    const transcript = (await read(".frame")).join("\n");
+    const inOrder = [
+      "heading, Transcript",
+      "heading, Bank",
+      "Two accounts:",
+      "list",
+      "Current",
+      "Savings",
+      "table",
+      "Account",
+      "Balance",
+      "100",
+    ];
+    let at = 0;
+    for (const words of inOrder) {
+      at = transcript.indexOf(words, at);
+      expect(at, `${words} in\n${transcript}`).toBeGreaterThanOrEqual(0);
+    }
+    void transfer(there.agent, { count: 0 });
+    await dialogOf(page).waitFor();
+    const question = await read("dialog");
+    const place_ = (words: string) => question.findIndex((one) => one.includes(words));
+    expect(place_("alertdialog, Question from Bank")).toBeGreaterThanOrEqual(0);
+    expect(place_("Transfer 500 dollars to savings.")).toBeLessThan(place_("If you say yes"));
+    expect(place_("If you say yes")).toBeLessThan(place_("button, Refuse"));
+    expect(place_("button, Refuse")).toBeLessThan(place_("button, Decide later"));
+  });
+});
