@@ -22,8 +22,8 @@ import { createProducer } from "../src/index.ts";
 import { serve } from "../src/node/index.ts";
 import { median, print } from "./_report.ts";
 
-const EVENTS = Number(process.env["E2E_EVENTS"] ?? 4_000);
-const ROUNDS = Number(process.env["E2E_ROUNDS"] ?? 7);
+const EVENTS = Number(process.env["E2E_EVENTS"] ?? 20_000);
+const ROUNDS = Number(process.env["E2E_ROUNDS"] ?? 5);
 /** Tokens an agent hands over in one turn of the event loop. */
 const BURST = Number(process.env["E2E_BURST"] ?? 10);
 

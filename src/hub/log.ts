@@ -67,9 +67,10 @@ export function createLog({ store, acknowledged, failed, history = [] }: LogOpti
     event: Record<string, unknown>,
     { audience }: OpenSession,
     { insist, localized }: EntryOptions = {},
+    text?: { readonly chunk: string; readonly position: number },
   ): LogEntry => ({
     seq,
-    event: { ...event, event_id: encodeEventId(store.identity, seq++) } as unknown as AgentEvent,
+    event: { ...event, ...text, event_id: encodeEventId(store.identity, seq++) } as unknown as AgentEvent,
     ...(insist ? { insist } : {}),
     ...(localized ? { localized } : {}),
     ...(audience ? { audience } : {}),
@@ -92,7 +93,7 @@ export function createLog({ store, acknowledged, failed, history = [] }: LogOpti
       text.push(chunk) +
       (complete || whole || closesText(event as unknown as AgentEvent) ? text.flush() : "");
     if (complete) outputs.delete(output_id);
-    if (ready !== "" || complete) yield enter({ ...event, chunk: ready, position }, session);
+    if (ready !== "" || complete) yield enter(event, session, undefined, { chunk: ready, position });
   }
 
   /** What was held back goes out now, at the time of what interrupts it: others may have been logged in between. */

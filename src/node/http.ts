@@ -10,6 +10,7 @@ import type { Metrics } from "./metrics.ts";
 import type { ReplyRate } from "./reply-rate.ts";
 import type { Beside } from "./routes.ts";
 import { parseTraceparent } from "./trace.ts";
+import type { Watch } from "./unanswered.ts";
 
 export interface Inquiry {
   readonly method: string;
@@ -42,6 +43,8 @@ export interface HttpSite {
   readonly metrics: Metrics;
   readonly log: Logger;
   readonly rate: ReplyRate;
+  /** Over open streams. */
+  readonly watch: Watch;
   /** How long a body may take to arrive. */
   readonly body_ms: number;
 }

@@ -162,7 +162,12 @@ function openStream(
       response.end();
     },
   });
+  const unwatch = site.watch.add(request.socket, () => {
+    site.metrics.count("earshot_disconnects_total", { reason: "unreachable" });
+    response.destroy();
+  });
   response.once("close", () => {
+    unwatch();
     // The socket outlives this response where the connection is kept.
     outlet.off("drain", drained);
     writer.abandon();

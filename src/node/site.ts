@@ -30,6 +30,7 @@ import { handleNodeRequest, type NodeHttpLimits, type Request, type Response } f
 import { keepDoor } from "./porter.ts";
 import { createReplyRate, type ReplyRateOptions } from "./reply-rate.ts";
 import { createBeside, type Pages, type Routes } from "./routes.ts";
+import { createWatch } from "./unanswered.ts";
 import { createWebHandler } from "./web-handler.ts";
 import { attachWebSocket } from "./websocket.ts";
 
@@ -216,6 +217,7 @@ export async function buildSite(
     metrics,
     log,
     rate,
+    watch: createWatch(limits.heartbeat_ms),
     body_ms: limits.request_ms,
   };
   if (insecureLoopback) {

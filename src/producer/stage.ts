@@ -112,6 +112,9 @@ export class Stage {
 
   /** An event of this session that would be legal now, strictly valid; otherwise an error that names the requirement. */
   build(type: CoreEventType, words: Words, fields: Fields = {}, language?: string): Record<string, unknown> {
+    // Text that is streamed brings no other words.
+    if (type === "aaep:agent.output.streaming" && Object.keys(words).length === 0)
+      return this.#checked(this.#voice(type, fields, language ?? this.language));
     const spoken = this.speak(words);
     return this.#checked(this.#voice(type, { ...spoken.fields, ...fields }, language ?? spoken.language));
   }

@@ -22,24 +22,40 @@ export interface BrailleVoice extends Voice {
 export function createBrailleVoice({ translator, width = 40, show }: BrailleOptions): BrailleVoice {
   const display = new BrailleDisplay(width);
   const reading = new Map<number, () => void>();
+  /** On the display, or on their way to it. */
+  const here = new Set<number>();
+  /** Interrupted, but read all the same, since the display keeps what it has. */
+  const readAlready = new Set<number>();
+  let saying: number | undefined;
   return {
     display,
     async say(utterance) {
-      const cells = await brailleOf(utterance, translator, display.room);
-      const read = new Promise<void>((resolve) => reading.set(utterance.id, resolve));
-      display.add({ utterance, cells });
-      show(display.line());
+      const { id } = utterance;
+      saying = id;
+      if (readAlready.delete(id)) return;
+      const read = new Promise<void>((resolve) => reading.set(id, resolve));
+      // What was interrupted is said again; it is still there.
+      if (!here.has(id)) {
+        here.add(id);
+        const cells = await brailleOf(utterance, translator, display.room);
+        display.add({ utterance, cells });
+        show(display.line());
+      }
       await read;
     },
     // Nothing is torn from under the fingers; what is urgent is marked as waiting.
-    stop: () => undefined,
+    stop() {
+      if (saying !== undefined) reading.delete(saying);
+    },
     can: (language) => translator.can(language),
     forward() {
       const read = display.forward();
       show(display.line());
-      if (!read) return;
-      reading.get(read.id)?.();
+      if (!read || !here.delete(read.id)) return;
+      const done = reading.get(read.id);
       reading.delete(read.id);
+      if (done) done();
+      else readAlready.add(read.id);
     },
     back() {
       display.back();

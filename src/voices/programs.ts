@@ -87,7 +87,10 @@ export function createProgramVoice({ rate = 175, command, can }: ProgramVoiceOpt
   const speak = (text: string, { program, args }: SpeechCommand): Promise<void> =>
     new Promise((resolve, reject) => {
       child = spawn(program, [...args], { stdio: ["pipe", "ignore", "ignore"] });
-      child.on("error", reject).on("close", () => resolve());
+      // Stopped, it has no code; with one it failed, and nobody has heard a word.
+      child
+        .on("error", reject)
+        .on("close", (code) => (code ? reject(new Error(`${program} ended with ${code}.`)) : resolve()));
       child.stdin!.on("error", () => undefined);
       child.stdin!.end(text);
     });

@@ -38,6 +38,7 @@ export class Ear {
   #stopped = false;
   #gate = -Infinity;
   #saidAt = -Infinity;
+  #hurried = false;
   #timer: (() => void) | undefined;
   #numbers = 0;
   #noted = 0;
@@ -192,11 +193,14 @@ export class Ear {
       const own = this.announcer.urgent && !this.#unsaid.urgent ? undefined : this.#unsaid.take();
       const utterance = own ?? this.#next(now);
       if (!utterance) return;
-      const { words, reply_token } = utterance;
+      const { words, reply_token, asked } = utterance;
+      // What the person asked for by a key comes at once, also behind something older.
+      if (asked && this.#hurried && this.announcer.urgent) continue;
       const speech = Math.min((words / paceOf(this.#settings)) * 60_000, LONGEST_SENTENCE_MS);
       this.#saidAt = now;
       this.#gate = now + Math.max(speech, 1000 / rateOf(this.#settings, this.#state.honored));
-      if (utterance.asked) continue;
+      this.#hurried = false;
+      if (asked) continue;
       this.#tell({ do: "said", key: keyOf(utterance), reply_token });
       this.#view.say(utterance);
     }
@@ -232,6 +236,7 @@ export class Ear {
   /** The person did something: what they get for it does not wait for a sentence they have passed over. */
   #acted(): void {
     this.#gate = this.#saidAt = -Infinity;
+    this.#hurried = true;
   }
 
   #note(): void {

@@ -132,11 +132,11 @@ describe.skipIf(skipsBrowser)(`a question in a page${BROWSER_NOTE}`, () => {
     await page.keyboard.down("Enter");
     const done = transfer(place.agent, ran);
     for (let typed = 0; typed < 12; typed++) {
-      // Typed ahead, blind, with Tab among it: nothing is armed in the first moment.
-      await page.keyboard.press(["Tab", "Enter", "Space", "y"][typed % 4]!);
+      await page.keyboard.press(["Space", "Enter", "y"][typed % 3]!);
       await page.keyboard.down("Enter");
     }
     await dialogOf(page).waitFor();
+    // Typed ahead, blind, to where yes would be: nothing is armed in the first moment.
     await page.keyboard.press("Tab");
     await page.keyboard.press("Tab");
     await page.keyboard.down("Enter");

@@ -64,7 +64,13 @@ describe("earshot capture", () => {
     expect(await capture.code).toBe(0);
   });
 
-  it("CNF-31: hears questions, and is nobody an agent would wait for", async () => {
+  it("says where to start where no agent is running", async () => {
+    const { code, err } = await earshot(["capture"]);
+    expect(code).toBe(3);
+    expect(err).toContain("or say where one is: earshot capture http://127.0.0.1:4600");
+  });
+
+  it("is nobody an agent would wait for", async () => {
     const { agent, serving } = await agentHere();
     const capture = begin("capture", serving.http, "--sessions", "1");
     await capture.told("Capturing");

@@ -266,6 +266,7 @@ describe("earshot demo without a terminal", () => {
     [["--speed", "0"], '--speed takes a number above 0 and up to 1000, such as 2 or 0.5, not "0".'],
     [["--speed", "fast"], "--speed takes a number above 0"],
     [["--scenario", "flod"], 'There is no scenario "flod". Did you mean "flood"?'],
+    [["--lang", "!"], "--lang takes a language tag"],
     [["please"], 'earshot demo takes no argument, but was given "please".'],
   ])("%j is refused with a sentence", async (flags, says) => {
     const { code, err, out } = await earshot(["demo", ...flags]);
@@ -314,6 +315,16 @@ describe("earshot demo in a terminal", () => {
     await at.shows("the agent assumes: Lentil soup.");
     at.interrupt("SIGTERM");
     expect(await at.ended).toBe(0);
+  });
+
+  it("speaks the person's language, by flag or as their system has it", async () => {
+    const at = sitDown("--lang", "es");
+    await at.shows("Hola, soy la demostración de Earshot");
+    await at.type("");
+    await at.shows("Transferir 500 dólares a tu cuenta de ahorros.");
+    at.interrupt("SIGTERM");
+    expect(await at.ended).toBe(0);
+    expect(at.out()).not.toContain("Thinking.");
   });
 
   it("plays a scenario in place of the greeting", async () => {

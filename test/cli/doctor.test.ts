@@ -99,7 +99,7 @@ describe.skipIf(process.platform !== "linux")("earshot doctor", () => {
     const { code, out } = await earshot(["doctor"], "", terminal({ env: { ...env(), LANG: "C" } }));
     expect(code).toBe(0);
     const lines = out.trimEnd().split("\n");
-    for (const line of lines.slice(0, -1)) expect(line).toMatch(/^(?:OK|Missing|Wrong): [A-Z]/);
+    for (const line of lines.slice(0, -1)) expect(line).toMatch(/^(?:OK|Missing|Wrong): [A-Za-z ]+\. .+\.?/);
     expect(out).toContain('Missing: Terminal. The locale is "C"');
     expect(lines.at(-1)).toMatch(/^Nothing is wrong\. Missing: \d+; each matters only for what it names\.$/);
   });

@@ -1,5 +1,9 @@
 // A person at a terminal: what they hear, line by line, and what counts as their answer.
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
+import { textOf } from "../../src/subscriber/announcer.ts";
+import { createFakeClock, type FakeClock } from "../../src/testing/clock.ts";
+import type { Voice } from "../../src/voices/index.ts";
+import { needs } from "../listener/needs.ts";
 import { lights, sitDown } from "./listen-support.ts";
 
 const QUESTION =
@@ -368,5 +372,105 @@ describe("for a program (--json)", () => {
     expect(objects.some(({ event }) => event?.["type"] === "aaep:agent.session.started")).toBe(true);
     expect(objects.some(({ utterance }) => /^Started: Evil/.test(String(utterance?.["text"])))).toBe(true);
     expect(out()).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202a-\u202e]/u);
+  });
+});
+
+/** A voice that takes as long as it is told to. */
+function slowVoice(clock: FakeClock, ms: number) {
+  const said: string[] = [];
+  let end: (() => void) | undefined;
+  const voice: Voice = {
+    say(utterance) {
+      said.push(textOf(utterance));
+      return new Promise((resolve) => {
+        const stop = clock.timer(clock.now() + ms, () => resolve());
+        end = () => {
+          stop();
+          resolve();
+        };
+      });
+    },
+    stop: () => end?.(),
+    can: () => true,
+    close: async () => undefined,
+  };
+  return { voice, said };
+}
+
+describe("aloud (--speak)", () => {
+  it("a yes counts only once the question was spoken to its end; one before it is cut off by nothing but told, and the question comes again", async () => {
+    const clock = createFakeClock();
+    const { voice, said } = slowVoice(clock, 10_000);
+    const { ask, type, ran, lines, clock: same } = await sitDown({ speak: voice, clock });
+    expect(same).toBe(clock);
+    await clock.advance(15_000);
+    await ask(lights);
+    await clock.advance(3000);
+    expect(said.at(-1)).toContain("Switch off the lights.");
+    await type("yes\r");
+    await clock.advance(1000);
+    expect(said.at(-1)).toBe(AHEAD);
+    expect(ran).toEqual([]);
+    await clock.advance(12_000);
+    expect(said.at(-1)).toContain("Switch off the lights.");
+    await clock.advance(12_000);
+    await type("yes\r");
+    await clock.advance(1000);
+    expect(ran).toHaveLength(1);
+    expect(lines().filter((line) => line.includes("Started: Helping you."))).toHaveLength(1);
+  });
+
+  it("a no in mid-question silences it and is taken at once", async () => {
+    const clock = createFakeClock();
+    const { voice, said } = slowVoice(clock, 30_000);
+    const { ask, type, ran } = await sitDown({ speak: voice, clock });
+    await clock.advance(40_000);
+    await ask();
+    expect(said.at(-1)).toBe(QUESTION);
+    await type("no\r");
+    await clock.advance(1000);
+    expect(said.at(-1)).toBe("Refused.");
+    expect(ran).toEqual([]);
+  });
+
+  it("a voice that fails is told of once, and all is written", async () => {
+    const clock = createFakeClock();
+    const voice: Voice = {
+      say: async () => {
+        throw new Error("no sound card");
+      },
+      stop: () => undefined,
+      can: () => true,
+      close: async () => undefined,
+    };
+    const { ask, err, lines } = await sitDown({ speak: voice, clock });
+    await ask();
+    expect(lines()).toContain(QUESTION);
+    expect(err().match(/Speech does not work/g)).toHaveLength(1);
+  });
+});
+
+describe.runIf(needs("lou_translate"))("as braille (--braille 40)", () => {
+  it("waits for Enter at every window, and shows what one asked for at once", {
+    timeout: 20_000,
+  }, async () => {
+    const { ask, type, lines, ran, clock } = await sitDown({ braille: 40, step: true });
+    // liblouis is a program of its own and takes real time.
+    const until = (ready: () => boolean) =>
+      vi.waitFor(async () => {
+        await clock.settle();
+        if (!ready()) throw new Error(lines().join("\n"));
+      }, 5000);
+    const greeting = () => lines().filter((line) => /[⠁-⣿]/u.test(line));
+    await until(() => greeting().length === 1);
+    await ask();
+    expect(greeting().filter((line) => !/[⠤⠿]$/u.test(line))).toHaveLength(1);
+    await type("\r\r\r", 300);
+    await until(() => greeting().length >= 3);
+    // Every line is exactly one display long, and the question shows its action first.
+    for (const line of greeting()) expect([...line]).toHaveLength(40);
+    await type("no\r");
+    await until(() => (lines().at(-1) ?? "").includes("⠠⠗⠑⠋⠥⠎⠫"));
+    expect(ran).toEqual([]);
   });
 });

@@ -3,7 +3,7 @@ import { type ListenOptions, listenIn } from "../../src/cli/listen/listen-in.ts"
 import { doorOf } from "../../src/node/door.ts";
 import { createProducer } from "../../src/producer/producer.ts";
 import { Subscriber } from "../../src/subscriber/index.ts";
-import { createFakeClock } from "../../src/testing/clock.ts";
+import { createFakeClock, type FakeClock } from "../../src/testing/clock.ts";
 import { createMemoryClient } from "../../src/transports/memory/client.ts";
 import { terminal } from "./support.ts";
 
@@ -26,9 +26,8 @@ export const lights = {
   consequence: "It gets dark.",
 } as const;
 
-export async function sitDown(options: ListenOptions & { tty?: boolean } = {}) {
-  const { tty = true, ...rest } = options;
-  const clock = createFakeClock();
+export async function sitDown(options: ListenOptions & { tty?: boolean; clock?: FakeClock } = {}) {
+  const { tty = true, clock = createFakeClock(), ...rest } = options;
   const agent = createProducer({ agent_id: "planner", agent_name: "Planner", clock });
   const client = createMemoryClient(doorOf(agent.hub), { id: "local", role: "reply", audiences: "all" });
   const subscriber = await new Subscriber(client, { languages: ["en"], clock }).connect();

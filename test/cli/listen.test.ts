@@ -18,6 +18,7 @@ beforeEach(() => {
 afterEach(async () => {
   for (const close of closing.splice(0).reverse()) await close();
   vi.unstubAllEnvs();
+  vi.restoreAllMocks();
   rmSync(runtime, { recursive: true, force: true });
 });
 
@@ -85,6 +86,9 @@ describe("earshot listen finds the agent", () => {
   it("asks which of several, in a terminal; a paste is no choice", async () => {
     await agentOf("bank", "Bank");
     await agentOf("planner", "Planner");
+    const real = performance.now.bind(performance);
+    let ahead = 0;
+    vi.spyOn(performance, "now").mockImplementation(() => real() + ahead);
     const { err, stdin, shows, code, interrupt } = listening([], true);
     await vi.waitFor(() => expect(err()).toContain("Type a number, then press Enter."));
     expect(err()).toMatch(/1: Bank, http.*\n2: Planner, http/);
@@ -92,9 +96,10 @@ describe("earshot listen finds the agent", () => {
     await vi.waitFor(() => expect(err()).toContain("1 "));
     stdin.write("\u0015");
     // A hand takes its time.
-    await new Promise((resolve) => setTimeout(resolve, 300));
+    ahead += 300;
     stdin.write("2");
     await vi.waitFor(() => expect(err()).toMatch(/2$/));
+    ahead += 100;
     stdin.write("\r");
     await shows("Listening to Planner.");
     interrupt();
@@ -109,6 +114,52 @@ describe("earshot listen finds the agent", () => {
     expect(err).toMatch(
       /^earshot: Several agents are running\. Say which, e\.g\. earshot listen http:\S+\n1: Bank/,
     );
+  });
+});
+
+describe("earshot listen meets an agent on another machine", () => {
+  /** An address that is no name of this machine's own, with this machine behind it. */
+  async function elsewhere() {
+    const { served } = await agentOf("planner", "Planner", { hosts: ["0.0.0.0"], token_file: false });
+    return { address: `http://0.0.0.0:${served.port}`, token: served.token! };
+  }
+
+  it("asks before a word of it is heard, remembers a yes, and does not ask again (SEC-11)", async () => {
+    const { address, token } = await elsewhere();
+    const real = performance.now.bind(performance);
+    let ahead = 0;
+    vi.spyOn(performance, "now").mockImplementation(() => real() + ahead);
+    const at = { XDG_CONFIG_HOME: runtime, EARSHOT_TOKEN: token };
+    for (const known of [false, true]) {
+      const { err, stdin, shows, code, interrupt } = listening([address], true, at);
+      if (!known) {
+        await vi.waitFor(() =>
+          expect(err()).toContain("You have not heard Planner before. It is at 0.0.0.0"),
+        );
+        for (const letter of "yes\r") {
+          ahead += 300;
+          stdin.write(letter);
+          await new Promise((resolve) => setImmediate(resolve));
+        }
+      }
+      await shows("Listening to Planner.");
+      if (known) expect(err()).not.toContain("before");
+      interrupt();
+      expect(await code).toBe(130);
+    }
+  });
+
+  it("where nobody can be asked it is not heard, unless told so", async () => {
+    const { address, token } = await elsewhere();
+    const at = { XDG_CONFIG_HOME: runtime, EARSHOT_TOKEN: token };
+    const { code, err } = await earshot(["listen", address], "", terminal({ env: env(at) }));
+    expect(code).toBe(3);
+    expect(err).toContain("Planner is not heard: you did not agree to it.");
+    expect(err).toContain("--trust");
+    const trusted = listening([address, "--trust"], false, at);
+    await trusted.shows("Listening to Planner.");
+    trusted.interrupt();
+    expect(await trusted.code).toBe(130);
   });
 });
 

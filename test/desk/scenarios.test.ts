@@ -16,8 +16,6 @@ const NOT_HERE: [transport: RegExp, title: RegExp, why: string][] = [
     /resume|comes back|coming back|go on where|long gone/,
     "a process's end is the end of its subscription (RPC-05)",
   ],
-  [/./, /waits for somebody to come/, "a close needs a moment on the wire, in which the question is asked"],
-  [/./, /stops everything at once/, "looks at the far end in the very turn the near one spoke"],
   ...(process.env["EARSHOT_LONG"]
     ? []
     : [[/./, /oversize words/, "seconds long; run with EARSHOT_LONG=1"] as [RegExp, RegExp, string]]),

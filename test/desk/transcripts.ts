@@ -7,14 +7,21 @@ import { connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
+import * as grpc from "@grpc/grpc-js";
 import { WebSocket } from "ws";
 import { createLengthPrefixDecoder, encodeLengthPrefix } from "../../src/framing/length-prefix.ts";
 import { createLineDecoder, encodeLine } from "../../src/framing/ndjson.ts";
+import { serveGrpc } from "../../src/node/grpc.ts";
 import { serveIpc } from "../../src/node/ipc.ts";
 import { serve } from "../../src/node/serve.ts";
 import { serveStdio } from "../../src/node/stdio.ts";
 import { createProducer, type Producer } from "../../src/producer/producer.ts";
 import { createFakeClock } from "../../src/testing/clock.ts";
+import { asBytes, SUBSCRIBE_PATH } from "../../src/transports/grpc/library.ts";
+import { decodeJson, encodeAaepMessage } from "../../src/transports/grpc/message.ts";
+import { readFields } from "../../src/transports/grpc/wire.ts";
+import { BEHAVIOURS } from "./behaviours.ts";
+import { TRANSPORTS } from "./transports.ts";
 
 const REQUEST = {
   type: "subscription.request",
@@ -135,6 +142,37 @@ function sseBlocks(): (chunk: Uint8Array) => string[] {
   };
 }
 
+/** The end of a call is a status with trailers, and comes in like a message here. */
+async function overGrpc(agent: Producer): Promise<Ends> {
+  const serving = await serveGrpc(agent, { port: 0, log: () => {} });
+  const client = new grpc.Client(`127.0.0.1:${serving.port}`, grpc.credentials.createInsecure());
+  const metadata = new grpc.Metadata();
+  metadata.set("authorization", `Bearer ${serving.token}`);
+  const call = client.makeBidiStreamRequest(SUBSCRIBE_PATH, asBytes, asBytes, metadata);
+  call.on("error", () => {});
+  return {
+    write: (bytes) => void call.write(Buffer.from(bytes)),
+    read(take) {
+      call.on("data", take);
+      call.on("status", ({ code, metadata: trailers }) =>
+        take(
+          new TextEncoder().encode(
+            `status ${grpc.status[code]}, aaep-close-reason: ${trailers.get("aaep-close-reason").join()}`,
+          ),
+        ),
+      );
+    },
+    async close() {
+      client.close();
+      await serving.close();
+    },
+  };
+}
+
+/** Both fields of an AaepMessage. */
+const withType = (bytes: Uint8Array): string =>
+  `message_type: ${decode(readFields(bytes)?.get(2) ?? new Uint8Array())}\njson: ${decode(decodeJson(bytes)!)}`;
+
 const withPrefix = (json: string): string => `[${hex(encodeLengthPrefix(json).subarray(0, 4))}] ${json}`;
 let rpcId = 0;
 
@@ -197,6 +235,15 @@ export const KINDS: readonly Kind[] = [
       return (chunk) => decoder.feed(chunk).map(decode);
     },
     show: (bytes) => decode(bytes).trimEnd(),
+  },
+  {
+    title: "gRPC",
+    notes:
+      "`aaep.v1.AaepService/Subscribe` of `proto/aaep/v1/aaep.proto`, with `authorization: Bearer <token>` in the metadata. Each message is one `AaepMessage`; its `json` counts, `message_type` repeats the type.",
+    open: overGrpc,
+    encode: (json) => encodeAaepMessage(json, (JSON.parse(json) as { type: string }).type),
+    decoder: () => (chunk) => [/^status /.test(decode(chunk)) ? decode(chunk) : withType(chunk)],
+    show: withType,
   },
 ];
 
@@ -280,11 +327,31 @@ export const BEGIN =
   "<!-- transcripts: made by scripts/transcripts.mjs, checked by test/desk/wire.test.ts -->";
 export const END = "<!-- /transcripts -->";
 
-/** The page with its transcripts made anew. */
+const TABLE_BEGIN =
+  "<!-- behaviours: made by scripts/transcripts.mjs, each tested by test/desk/behaviours.test.ts -->";
+const TABLE_END = "<!-- /behaviours -->";
+
+/** Every transport times every behaviour; where one is otherwise, how. */
+function behaviours(): string {
+  const row = (...cells: string[]) => `| ${cells.join(" | ")} |`;
+  return [
+    row("", ...TRANSPORTS.map(({ name }) => name)),
+    row("---", ...TRANSPORTS.map(() => "---")),
+    ...BEHAVIOURS.map(({ says, not, but }) =>
+      row(says, ...TRANSPORTS.map(({ key }) => not?.[key] ?? but?.[key] ?? "yes")),
+    ),
+  ].join("\n");
+}
+
+const between = (page: string, begin: string, end: string, made: string): string => {
+  const [before, rest] = page.split(begin);
+  const [, after] = rest!.split(end);
+  return `${before}${begin}\n\n${made}\n\n${end}${after}`;
+};
+
+/** The page with its table and transcripts made anew. */
 export async function renew(page: string): Promise<string> {
   const made: string[] = [];
-  for (const kind of KINDS) made.push(await transcript(kind));
-  const [before, rest] = page.split(BEGIN);
-  const [, after] = rest!.split(END);
-  return `${before}${BEGIN}\n\n${made.join("\n")}\n${END}${after}`;
+  for (const kind of KINDS) made.push((await transcript(kind)).trimEnd());
+  return between(between(page, TABLE_BEGIN, TABLE_END, behaviours()), BEGIN, END, made.join("\n\n"));
 }

@@ -18,7 +18,7 @@ describe("docs/wire.md", () => {
     for (const kind of KINDS) {
       const lines = (await transcript(kind))
         .split("\n")
-        .map((line) => /^[<>] (?:\[[0-9a-f ]+\] |data: )?(\{.*)$/.exec(line)?.[1]);
+        .map((line) => /^[<>] (?:\[[0-9a-f ]+\] |data: |json: )?(\{.*)$/.exec(line)?.[1]);
       const messages = lines.flatMap((line) => {
         const value = line && JSON.parse(line);
         // A stream's last words say why it ends; where there is a close frame or an end of file, nothing needs to.

@@ -82,6 +82,35 @@ describe("a question that was open when the process was killed (F01, CON-04, CON
     check(lives);
   });
 
+  it("has one outcome where an answer races the deadline after the restart (F27)", async () => {
+    for (let ms = -2; ms <= 2; ms++) {
+      const { lives, phone, session_id, ran, spec, run } = await asked();
+      const life = await lives.restart(10);
+      phone.rejoin(life);
+      const outcome = life.agent.resume(session_id).tool(spec, run);
+      let taken = false;
+      life.clock.timer(290_000 + ms, () => {
+        taken = phone.accept();
+      });
+      await life.pass(291);
+      expect(taken).toBe(ms < 0);
+      expect((await outcome).ran).toBe(ms < 0);
+      expect(phone.settled).toEqual([ms < 0 ? "accepted" : "timed_out"]);
+      expect(ran).toHaveLength(ms < 0 ? 1 : 0);
+    }
+  });
+
+  it("does not move with the wall clock once the process is back (F23)", async () => {
+    const { lives, phone } = await asked();
+    const life = await lives.restart(10);
+    phone.rejoin(life);
+    life.clock.jump(3_600_000);
+    await life.pass(289);
+    expect(phone.settled).toEqual([]);
+    await life.pass(1);
+    expect(phone.settled).toEqual(["timed_out"]);
+  });
+
   it("has no more time because the wall clock was set back meanwhile (F23)", async () => {
     const { lives, phone } = await asked();
     const life = await lives.restart(-3600);

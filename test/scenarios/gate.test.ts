@@ -115,8 +115,9 @@ describe("a tool that cannot be undone", () => {
     expect(ear.question).toMatchObject({ timeout_seconds: 300 });
     await ear.accept();
     expect(await outcome).toEqual({ ran: true, value: "done" });
-    const late = session.tool({ ...TRANSFER, wait_for_listener_seconds: 5 }, () => "never");
     await ear.close();
+    await world.settle();
+    const late = session.tool({ ...TRANSFER, wait_for_listener_seconds: 5 }, () => "never");
     await world.advance(6);
     expect(await late).toMatchObject({ outcome: "nobody_to_ask" });
     const stopped = session.tool({ ...TRANSFER, wait_for_listener_seconds: 5_000 }, () => "never");

@@ -268,6 +268,7 @@ describe("leaving", () => {
     expect(one.events).toHaveLength(length);
     expect(two.types.at(-1)).toBe("session.completed");
     world.agent.hub.closeAll("producer_shutdown", "The agent is shutting down.");
+    await world.settle();
     expect(two.wire.messages.at(-1)).toMatchObject({
       type: "subscription.close",
       reason_code: "producer_shutdown",

@@ -16,16 +16,6 @@ const TIED_TO_MEMORY: [transport: RegExp, title: string, why: string][] = [
     "the default applies at once if nobody else could answer",
     "an SSE listener keeps its place for a while (CON-04)",
   ],
-  [
-    /./,
-    "waits for somebody to come, if it was told to",
-    "a close needs a moment on the wire, in which the question is asked",
-  ],
-  [
-    /./,
-    "stops everything at once for the one who leaves",
-    "looks at the far end in the very turn the near one spoke",
-  ],
 ];
 
 const memory = { ...memoryDriver };

@@ -78,7 +78,7 @@ export default command({
     const rate =
       flags.rate === undefined ? undefined : wholeNumber("rate", flags.rate, { least: 1, most: 100_000 });
     const news = flags.quiet ? () => undefined : (line: string) => say(io, line);
-    const { address, name } = await chooseAgent(io, args[0], async () => undefined);
+    const { address, name } = await chooseAgent(io, args[0], async () => undefined, "capture");
     const heard = { events: 0, sessions: 0, unreadable: 0, gaps: 0 };
     const file = flags.output === undefined ? undefined : await openFile(io, flags.output, flags.overwrite);
     const sink = file ?? io.stdout;

@@ -3,8 +3,11 @@ import { type Subscriber, subscribe } from "../../connect/index.ts";
 import type { LogEntry } from "../../node/index.ts";
 import { CommandError, command, EXIT, type Io, print, say, stopped, usage, wholeNumber } from "../command.ts";
 import { DEFAULT_PORT, type Host, openHost } from "../demo/host.ts";
+import { transfer } from "../demo/household/bank.ts";
 import type { Scenario } from "../demo/scenario.ts";
 import { AWKWARD, HOUSEHOLD, scenarioNamed } from "../demo/scenarios.ts";
+import { LANGUAGES, type Words } from "../demo/words.ts";
+import { asTag, systemLanguage } from "../listen/language.ts";
 import { listenIn } from "../listen/listen-in.ts";
 
 export default command({
@@ -26,6 +29,11 @@ export default command({
     },
     speed: { type: "string", value: "FACTOR", help: "How fast the agent is: 2 is twice as fast, 0.5 half." },
     speak: { type: "boolean", help: "In a terminal, speak as well." },
+    lang: {
+      type: "string",
+      value: "TAG",
+      help: "In a terminal, your language: en, es, fr, ar or ja. By default that of your system.",
+    },
     data: { type: "string", value: "DIR", help: "Keep the log here; by default it goes with the demo." },
     json: {
       type: "boolean",
@@ -56,6 +64,7 @@ export default command({
     if (flags.scenario === "list") return list(io, flags.json);
     const scenario = flags.scenario === undefined ? undefined : scenarioOf(flags.scenario);
     const port = flags.port === undefined ? undefined : wholeNumber("port", flags.port, { most: 65_535 });
+    const language = flags.lang === undefined ? systemLanguage(io) : asTag(flags.lang);
     const listens = io.stdin.isTTY === true && io.stdout.isTTY === true && !flags.json;
     const host = await openHost(io, {
       port,
@@ -68,7 +77,7 @@ export default command({
     });
     try {
       if (flags.json) print(io, JSON.stringify(ready(host)));
-      if (listens) return await listenHere(io, host, { scenario, port, speak: flags.speak });
+      if (listens) return await listenHere(io, host, { scenario, port, language, speak: flags.speak });
       if (!flags.json) for (const line of introduction(host, port)) print(io, line);
       const forget = scenario === undefined ? () => undefined : playForTheFirst(host, scenario);
       const why = await stopped(io);
@@ -152,18 +161,31 @@ function playForTheFirst({ demo }: Host, scenario: string): () => void {
   return () => clearInterval(look);
 }
 
+interface Hearing {
+  readonly scenario: string | undefined;
+  readonly port: number | undefined;
+  readonly language: string;
+  readonly speak: boolean;
+}
+
+/** What is said first where nobody has asked for anything yet. */
+const GREETINGS: Words = {
+  en: "Hello, briefly",
+  es: "Hola, breve",
+  fr: "Bonjour, bref",
+  ar: "مرحبا باختصار",
+  ja: "こんにちは、短く",
+};
+
 /** The terminal is a listener like any other, over the same wire. */
-async function listenHere(
-  io: Io,
-  host: Host,
-  { scenario, port, speak }: { scenario: string | undefined; port: number | undefined; speak: boolean },
-): Promise<number> {
+async function listenHere(io: Io, host: Host, { scenario, port, language, speak }: Hearing): Promise<number> {
   const { demo, serving } = host;
+  const own = LANGUAGES.find((one) => one === language.split("-")[0]) ?? "en";
   for (const line of introduction(host, port)) print(io, line);
   let subscriber: Subscriber;
   try {
     const { token, http } = serving;
-    subscriber = await subscribe(http, { languages: ["en"], ...(token === undefined ? {} : { token }) });
+    subscriber = await subscribe(http, { languages: [language], ...(token === undefined ? {} : { token }) });
   } catch (cause) {
     throw new CommandError(`The demo is running but cannot be heard here: ${(cause as Error).message}`);
   }
@@ -177,11 +199,12 @@ async function listenHere(
   };
   const listening = listenIn(io, subscriber, {
     speak,
+    settings: { languages: [language] },
     greeting:
       "Press Enter to be offered a bank transfer. Or type a request, such as: explain how rainbows form. Type help for my words. Ctrl+C ends the demo.",
     farewell: "The demo has ended.",
-    onLine: (text) => start(() => demo.start(text === "" ? "Transfer 500 dollars to savings" : text)),
+    onLine: (text) => start(() => demo.start(text === "" ? transfer.examples![own]! : text)),
   });
-  start(() => (scenario === undefined ? demo.start("Hello, briefly") : demo.play(scenario)));
+  start(() => (scenario === undefined ? demo.start(GREETINGS[own]) : demo.play(scenario)));
   return listening;
 }

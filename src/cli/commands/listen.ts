@@ -1,9 +1,10 @@
 /** `earshot listen`: hear an agent, and answer it. */
 import type { ConnectOptions, Subscriber } from "../../connect/index.ts";
 import { Announcer, type AnnouncerSettings } from "../../subscriber/announcer.ts";
-import { CommandError, command, EXIT, type Io, print, usage, wholeNumber } from "../command.ts";
+import { CommandError, command, EXIT, type Io, print, wholeNumber } from "../command.ts";
 import { chooseAgent, findAgents, listed, type Place } from "../listen/find.ts";
 import { isLocal, knownAgents } from "../listen/known.ts";
+import { asTag, systemLanguage } from "../listen/language.ts";
 import { listenIn } from "../listen/listen-in.ts";
 import { openLine } from "../listen/open-line.ts";
 import { jsonLine } from "../listen/output.ts";
@@ -135,22 +136,3 @@ async function discover(io: Io, json: boolean): Promise<number> {
 
 const whichOne = (io: Io, lines: readonly string[]): Promise<string | undefined> =>
   prompt(io, ["Several agents are running:", ...lines, "Type a number, then press Enter."]);
-
-function asTag(text: string): string {
-  try {
-    return Intl.getCanonicalLocales(text.replaceAll("_", "-"))[0]!;
-  } catch {
-    throw usage(`--lang takes a language tag such as en, es or pt-BR, not "${text}".`);
-  }
-}
-
-/** As the system's other programs have it; a terminal that says nothing is spoken to in English. */
-function systemLanguage({ env }: Io): string {
-  const set = env["LC_ALL"] || env["LC_MESSAGES"] || env["LANG"] || "";
-  const tag = /^([a-z]{2,3}(?:[_-][A-Za-z]{2,4})?)(?:[.@]|$)/u.exec(set)?.[1];
-  try {
-    return (tag && Intl.getCanonicalLocales(tag.replace("_", "-"))[0]) || "en";
-  } catch {
-    return "en";
-  }
-}

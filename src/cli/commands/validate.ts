@@ -96,9 +96,11 @@ export default command({
           await show(unended(nameOf(file), open));
         }
       }
-    } finally {
-      if (!flags.json || io.signal.aborted) say(io, summary(tally, io));
+    } catch (error) {
+      // Ctrl+C breaks off whatever is being read; what was checked until then still counts.
+      if (!io.signal.aborted) throw error;
     }
+    if (!flags.json || io.signal.aborted) say(io, summary(tally, io));
     io.signal.throwIfAborted();
     return tally.invalid > 0 ? EXIT.failed : EXIT.ok;
   },

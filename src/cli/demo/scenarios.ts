@@ -2,9 +2,9 @@
 
 import { EarshotError } from "../../index.ts";
 import { nearest } from "../arguments.ts";
-import * as outputs from "./awkward/outputs.ts";
-import * as questions from "./awkward/questions.ts";
-import * as sessions from "./awkward/sessions.ts";
+import { OUTPUTS } from "./awkward/outputs.ts";
+import { QUESTIONS } from "./awkward/questions.ts";
+import { SESSIONS } from "./awkward/sessions.ts";
 import { balance, transfer } from "./household/bank.ts";
 import { dinner, room, timer } from "./household/calendar.ts";
 import { fetchData, tests } from "./household/code.ts";
@@ -39,11 +39,7 @@ export const HOUSEHOLD: readonly Scenario[] = [
   help,
 ];
 
-export const AWKWARD: readonly Scenario[] = [
-  ...Object.values(questions),
-  ...Object.values(outputs),
-  ...Object.values(sessions),
-];
+export const AWKWARD: readonly Scenario[] = [...QUESTIONS, ...OUTPUTS, ...SESSIONS];
 
 export const SCENARIOS: readonly Scenario[] = [...HOUSEHOLD, ...AWKWARD];
 

@@ -1,7 +1,7 @@
 /** Which agent is meant: an address, a port, a name, or the only one that runs for this person. */
 import { discover, readTokenFiles, tokenDirectory } from "../../node/index.ts";
-import { neutralize } from "../../subscriber/announcer.ts";
 import { CommandError, EXIT, type Io, usage } from "../command.ts";
+import { shortName } from "./plain.ts";
 
 export interface Place {
   readonly address: string;
@@ -9,8 +9,6 @@ export interface Place {
 }
 
 const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/iu;
-
-const clean = (text: string): string => neutralize(text).text.replaceAll(/\s+/gu, " ").trim().slice(0, 80);
 
 /** Every agent that runs here for this person, by their tokens and their sockets; each once. */
 export async function findAgents(io: Io): Promise<Place[]> {
@@ -21,12 +19,15 @@ export async function findAgents(io: Io): Promise<Place[]> {
   );
   const known = new Set(served.map(({ agent_id }) => agent_id));
   return [
-    ...served.map(({ agent_id, url }) => ({ address: url, name: clean(names.get(agent_id) ?? agent_id) })),
+    ...served.map(({ agent_id, url }) => ({
+      address: url,
+      name: shortName(names.get(agent_id) ?? agent_id),
+    })),
     ...sockets
       .filter(({ manifest }) => manifest === undefined || !known.has(manifest.agent_id))
       .map(({ address, path, manifest }) => ({
         address,
-        name: clean(manifest?.agent_name ?? manifest?.agent_id ?? path.replace(/^.*[\\/]|\.sock$/gu, "")),
+        name: shortName(manifest?.agent_name ?? manifest?.agent_id ?? path.replace(/^.*[\\/]|\.sock$/gu, "")),
       })),
   ];
 }
@@ -39,6 +40,7 @@ export async function chooseAgent(
   io: Io,
   wanted: string | undefined,
   ask: (lines: readonly string[]) => Promise<string | undefined>,
+  command = "listen",
 ): Promise<Place> {
   if (wanted !== undefined) {
     const address = asAddress(wanted);
@@ -48,8 +50,8 @@ export async function chooseAgent(
   if (agents.length === 0)
     throw new CommandError(
       wanted === undefined
-        ? 'No agent is running for you on this machine. Start one with "earshot demo", or say where one is: earshot listen http://127.0.0.1:4600'
-        : `"${clean(wanted)}" is no address, and no agent of that name is running for you on this machine. An address looks like http://127.0.0.1:4600.`,
+        ? `No agent is running for you on this machine. Start one with "earshot demo", or say where one is: earshot ${command} http://127.0.0.1:4600`
+        : `"${shortName(wanted)}" is no address, and no agent of that name is running for you on this machine. An address looks like http://127.0.0.1:4600.`,
       wanted === undefined ? EXIT.unreachable : EXIT.usage,
     );
   if (wanted !== undefined) return byName(agents, wanted);
@@ -60,8 +62,8 @@ export async function chooseAgent(
   if (chosen) return chosen;
   throw usage(
     answer === undefined
-      ? `Several agents are running. Say which, e.g. earshot listen ${agents[0]!.address}\n${lines.join("\n")}`
-      : `"${clean(answer)}" is none of the numbers 1 to ${agents.length}. Nothing was opened.`,
+      ? `Several agents are running. Say which, e.g. earshot ${command} ${agents[0]!.address}\n${lines.join("\n")}`
+      : `"${shortName(answer)}" is none of the numbers 1 to ${agents.length}. Nothing was opened.`,
   );
 }
 
@@ -70,8 +72,8 @@ function byName(agents: readonly Place[], wanted: string): Place {
   if (same.length === 1) return same[0]!;
   throw usage(
     same.length > 1
-      ? `Several agents are called "${clean(wanted)}". Give an address instead.\n${listed(same).join("\n")}`
-      : `"${clean(wanted)}" is no address, and no agent of that name is running. These are:\n${listed(agents).join("\n")}`,
+      ? `Several agents are called "${shortName(wanted)}". Give an address instead.\n${listed(same).join("\n")}`
+      : `"${shortName(wanted)}" is no address, and no agent of that name is running. These are:\n${listed(agents).join("\n")}`,
   );
 }
 

@@ -2,7 +2,8 @@
 
 import type { AgentEvent, AwaitingClarification, AwaitingConfirmation } from "../../protocol/index.ts";
 import type { Announcer } from "../../subscriber/announcer.ts";
-import { isGrave, neutralize, textOf } from "../../subscriber/announcer.ts";
+import { isGrave, textOf } from "../../subscriber/announcer.ts";
+import { oneLine } from "./plain.ts";
 
 /** One sentence each. `sent`: an answer to it is on its way. */
 export function leavingWords(announcer: Announcer, sent: boolean): string[] {
@@ -24,8 +25,6 @@ const wordsOf = (question: AgentEvent): string => {
   const { action, question: asked, summary_normal } = question as Record<string, unknown>;
   return String(action ?? asked ?? summary_normal ?? "?");
 };
-
-const oneLine = (text: string): string => neutralize(text).text.replaceAll(/\s+/gu, " ").trim();
 
 function confirmationEnds(question: AwaitingConfirmation): string {
   if (question.default_decision === "accept" && !isGrave(question))

@@ -10,16 +10,16 @@ import {
   createListener,
   isGrave,
   type Listener,
-  neutralize,
   type Utterance,
 } from "../../subscriber/announcer.ts";
 import { type Speaker, speakWith, type Voice } from "../../voices/index.ts";
-import { EXIT, type Interruption, type Io } from "../command.ts";
+import { EXIT, type Interruption, type Io, say } from "../command.ts";
 import { Attention } from "./attention.ts";
 import { type Input, type Line, readInput } from "./input.ts";
 import { HELD_MS } from "./keyboard.ts";
 import { leavingWords } from "./leaving.ts";
 import { createOutput, jsonLine, type Output, type OutputOptions } from "./output.ts";
+import { nameOf, oneLine } from "./plain.ts";
 import { Screen } from "./screen.ts";
 import { type StepVoice, stepping } from "./step.ts";
 import { BRAILLE_HELP, HELP, KEY_HELP, SAY, STEP_HELP } from "./texts.ts";
@@ -62,7 +62,12 @@ export async function listenIn(
     io.stdout.isTTY && !options.json ? "stdout" : "stderr",
   );
   const language = options.settings?.languages?.[0] ?? "en";
-  const output = await createOutput(options, language, (text) => screen.write(text));
+  const output = await createOutput(
+    options,
+    language,
+    (text) => screen.write(text),
+    (text) => say(io, text),
+  );
   room.sitting = new Sitting(io, all, options, screen, output);
   return room.sitting.run();
 }
@@ -179,7 +184,7 @@ class Sitting {
     subscriber.on("closed", ({ code, message }) => {
       if (this.#leaving) return;
       if (this.#options.json) this.#screen.write(jsonLine({ closed: { code, message } }));
-      else this.#notice(clean(message));
+      else this.#notice(oneLine(message));
       this.#left.delete(subscriber);
       if (this.#left.size === 0) void this.#lastWords().then(() => this.#finish(EXIT.failed));
     });
@@ -286,7 +291,7 @@ class Sitting {
     if (wish.do === "answer" || (wish.do === "text" && this.#announcer.question))
       return this.#answer(wish, line);
     if (wish.do === "text") {
-      if (!this.#options.onLine?.(wish.text)) this.#notice(SAY.unknown(clean(wish.text).slice(0, 40)));
+      if (!this.#options.onLine?.(wish.text)) this.#notice(SAY.unknown(oneLine(wish.text).slice(0, 40)));
       return;
     }
     this.#do(wish);
@@ -391,10 +396,3 @@ class Sitting {
       await new Promise<void>((resolve) => this.#clock.timer(this.#clock.now() + 50, resolve));
   }
 }
-
-const clean = (text: string): string => neutralize(text).text.replaceAll(/\s+/gu, " ").trim();
-
-const nameOf = (subscriber: Subscriber): string => {
-  const { agent_id, agent_name } = subscriber.accepted.producer;
-  return clean(agent_name ?? agent_id).slice(0, 80);
-};

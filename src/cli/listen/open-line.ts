@@ -25,6 +25,11 @@ function refusal(address: string, error: unknown, hadToken: boolean): CommandErr
   const said = neutralize(message).text;
   const shown = neutralize(address).text.slice(0, 120);
   if (code === "unknown_address" || error instanceof TypeError) return usage(said);
+  if (code === "untrusted")
+    return new CommandError(
+      `${said} In a terminal you are asked; --trust listens without asking.`,
+      EXIT.unreachable,
+    );
   if (/auth|forbidden|401|403/iu.test(`${code} ${message}`))
     return new CommandError(
       hadToken

@@ -16,9 +16,11 @@ import {
   WAITS_URGENTLY,
 } from "../../voices/index.ts";
 import { CommandError } from "../command.ts";
+import { SAY } from "./texts.ts";
 
 export interface OutputOptions {
-  readonly speak?: boolean;
+  /** Aloud as well: with what this machine has, or with a voice of one's own. */
+  readonly speak?: boolean | Voice;
   /** Cells of a braille line. */
   readonly braille?: number;
   /** Words a minute, spoken. */
@@ -43,6 +45,7 @@ export async function createOutput(
   options: OutputOptions,
   language: string,
   write: (text: string) => void,
+  tell: (text: string) => void,
 ): Promise<Output> {
   if (options.braille !== undefined) return braille(options.braille, language, write);
   const written = options.json
@@ -52,7 +55,9 @@ export async function createOutput(
         bell: options.bell !== false,
         ...(options.width === undefined ? {} : { width: options.width }),
       });
-  return options.speak ? both(written, await speech(options.rate)) : written;
+  if (!options.speak) return written;
+  const spoken = options.speak === true ? await speech(options.rate) : options.speak;
+  return both(written, spoken, () => tell(SAY.speechFailed));
 }
 
 /** One JSON object on a line, with nothing in it that could steer a terminal. */
@@ -75,14 +80,21 @@ function jsonVoice(write: (text: string) => void): Voice {
 }
 
 /** Written and spoken: it counts as heard once it was spoken. */
-function both(written: Voice, spoken: Voice): Output {
-  let last: number | undefined;
+function both(written: Voice, spoken: Voice, failed: () => void): Output {
+  const shown = new Set<number>();
+  let told = false;
   return {
-    say(utterance: Utterance) {
+    async say(utterance: Utterance) {
       // What was interrupted is spoken again from its start, but it is on the screen already.
-      if (last !== utterance.id) void written.say(utterance);
-      last = utterance.id;
-      return spoken.say(utterance);
+      if (!shown.has(utterance.id)) void written.say(utterance);
+      shown.add(utterance.id);
+      if (shown.size > MOST_SHOWN) shown.delete(shown.values().next().value!);
+      try {
+        await spoken.say(utterance);
+      } catch {
+        if (!told) failed();
+        told = true;
+      }
     },
     stop: () => spoken.stop(),
     hush: () => spoken.stop(),
@@ -91,6 +103,9 @@ function both(written: Voice, spoken: Voice): Output {
   };
 }
 
+/** Only what was interrupted of late can come again. */
+const MOST_SHOWN = 1000;
+
 /** More windows than any text has. */
 const MOST_WINDOWS = 4096;
 
@@ -98,8 +113,8 @@ function braille(width: number, language: string, write: (text: string) => void)
   let shown = "";
   let mark = 0;
   let silent = false;
-  /** What is said next takes the place of the text that was read: the person asked for it. */
-  let turn = false;
+  /** What comes next takes the place of the text that was read, since the person asked for it: anything, or an answer to them. */
+  let turn: "anything" | "answer" | undefined;
   /** The person has turned away from the text that is shown: a mark on it tells them nothing. */
   let left = false;
   const rank = (cell: string) => [WAITS, WAITS_URGENTLY].indexOf(cell) + 1;
@@ -111,9 +126,10 @@ function braille(width: number, language: string, write: (text: string) => void)
   };
   const show = (): void => {
     if (silent) return;
-    if (turn && voice.display.waiting > 0) {
+    const waits = rank(voice.display.line().slice(-1));
+    if ((turn === "anything" && waits > 0) || (turn === "answer" && waits > 1)) {
       turnFrom(voice.display.shown?.id);
-      turn = false;
+      turn = undefined;
       left = false;
     }
     if (left) return;
@@ -131,13 +147,13 @@ function braille(width: number, language: string, write: (text: string) => void)
       left = true;
     },
     jump() {
-      turn = true;
+      turn = "answer";
     },
     forward(more) {
       left = false;
       const before = voice.display.line();
       voice.forward();
-      if (more && voice.display.line() === before) turn = true;
+      if (more && voice.display.line() === before) turn = "anything";
     },
   };
 }

@@ -16,6 +16,8 @@ export const SAY = {
   gone: (name: string) =>
     `Still no word from ${name}. It may have been stopped. I keep trying. Ctrl+C ends this.`,
   answerWaits: "There is no connection right now. Your answer goes out when it is back.",
+  speechFailed:
+    'Speech does not work: nothing of this was spoken. It is all written here. "earshot doctor" tells more.',
   nothingWaits: "Nothing waits.",
   waits: "Something waits. Press Enter to read it.",
   urgentWaits: "Something urgent waits. Press Enter to read it.",

@@ -31,7 +31,7 @@ export async function* readDocuments(input: AsyncIterable<Uint8Array | string>):
       continue;
     }
     first = Buffer.concat([first, chunk]);
-    const kind = kindOf(first.toString("utf8"), first.length >= MOST);
+    const kind = kindOf(first.toString("utf8", 0, MOST), first.length >= MOST);
     if (!kind) continue;
     splitter = kind === "lines" ? createLineSplitter() : createValueSplitter();
     yield* splitter.push(first);

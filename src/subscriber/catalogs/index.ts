@@ -1,4 +1,4 @@
-/** Every language the announcer has words of its own in. Where there are none, English is spoken, and marked as English. */
+/** `earshot/catalogs`: every language the announcer has words of its own in. Where there are none, English is spoken, and marked as English. */
 import { matchLanguage } from "../../protocol/language.ts";
 import { ar } from "./ar.ts";
 import type { Catalog } from "./catalog.ts";
@@ -11,6 +11,8 @@ import { ja } from "./ja.ts";
 import { pt } from "./pt.ts";
 import { sw } from "./sw.ts";
 import { yo } from "./yo.ts";
+
+export type { Catalog, Message, MessageKey } from "./catalog.ts";
 
 export const CATALOGS: readonly Catalog[] = [en, es, fr, pt, ar, ja, yo, ha, ig, sw];
 

@@ -107,7 +107,12 @@ export function rejection(rejected: SubscriptionRejected): HttpAnswer {
 
 export function createSseServer(door: Door, options: SseOptions) {
   /** How to end each subscription's open stream: what ends one may come by another call. */
-  const streams = new Map<string, (code: string) => void>();
+  const streams = new Map<string, { readonly owner: string; readonly leave: (code: string) => void }>();
+  /** Only what its owner did ends it. */
+  const endStream = (subscription_id: string, { id }: Principal, code: string) => {
+    const stream = streams.get(subscription_id);
+    if (stream?.owner === id) stream.leave(code);
+  };
   return async (question: HttpQuestion): Promise<HttpAnswer | undefined> => {
     const { method, path } = question;
     const allow = (...methods: string[]): HttpAnswer | undefined =>
@@ -185,8 +190,12 @@ export function createSseServer(door: Door, options: SseOptions) {
     const message = parsed.message as Incoming;
     const handled = door.handle(message, question.principal);
     if (message.type === "subscription.close" && "taken" in handled && handled.taken)
-      streams.get(message.subscription_id)?.("subscriber_closed");
+      endStream(message.subscription_id, question.principal, "subscriber_closed");
     if ("answer" in handled) {
+      // A no to a renegotiation is the end of what was negotiated; a credential that ran out is not.
+      const { answer } = handled;
+      if (answer.type === "subscription.rejected" && answer.reason_code !== "authentication_required")
+        endStream(message.subscription_id, question.principal, "rejected");
       return handled.answer.type === "subscription.accepted"
         ? json(200, handled.answer)
         : rejection(handled.answer);
@@ -232,7 +241,7 @@ export function createSseServer(door: Door, options: SseOptions) {
       open = false;
       stopHeartbeat();
       stopExpiry();
-      if (streams.get(line.id) === leave) streams.delete(line.id);
+      if (streams.get(line.id)?.leave === leave) streams.delete(line.id);
     };
     const peer = createPeer(stream, close);
     /** Ended from this side of the door: the hub lets go first, so that nothing is sent after the last words. */
@@ -249,7 +258,7 @@ export function createSseServer(door: Door, options: SseOptions) {
     // has no jitter: a crowd that lost its agent would come back as one (F16).
     const pause = Math.round(500 + 3_000 * (options.random ?? Math.random)());
     void stream.write(stream.frame(`: connected\nretry: ${pause}\n${keepId(lastEventId)}\n`));
-    streams.set(line.id, leave);
+    streams.set(line.id, { owner: principal.id, leave });
     line.connect(peer, lastEventId);
     return {
       gone: () => {

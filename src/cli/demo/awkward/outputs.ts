@@ -8,7 +8,7 @@ const SENTENCES = [
   "Whoever asks what is happening gets an answer in between.",
 ];
 
-export const flood: Scenario = {
+const flood: Scenario = {
   name: "flood",
   about: "Four thousand words without a pause for breath.",
   opening: "Saying far too much, far too fast.",
@@ -22,7 +22,7 @@ export const flood: Scenario = {
   },
 };
 
-export const endless: Scenario = {
+const endless: Scenario = {
   name: "endless",
   about: "Text that does not end until somebody stops it, or until ten minutes are over.",
   opening: "Talking until you stop me.",
@@ -35,7 +35,7 @@ export const endless: Scenario = {
   },
 };
 
-export const longAnswer: Scenario = {
+const longAnswer: Scenario = {
   name: "long-answer",
   about: "Five thousand words at reading pace: renegotiate, reconnect or stop in the middle.",
   opening: "Giving a very long answer.",
@@ -51,7 +51,7 @@ export const longAnswer: Scenario = {
   },
 };
 
-export const mixedLanguages: Scenario = {
+const mixedLanguages: Scenario = {
   name: "mixed-languages",
   about: "One answer in five languages: each needs a voice of its own.",
   opening: "Speaking several languages.",
@@ -65,7 +65,7 @@ export const mixedLanguages: Scenario = {
   },
 };
 
-export const rightToLeft: Scenario = {
+const rightToLeft: Scenario = {
   name: "right-to-left",
   about: "Arabic with numbers, Latin names and a file path in it.",
   opening: {
@@ -83,7 +83,7 @@ export const rightToLeft: Scenario = {
   },
 };
 
-export const noSpaces: Scenario = {
+const noSpaces: Scenario = {
   name: "no-spaces",
   about: "Text without spaces between words, and one word of three thousand letters.",
   opening: "Writing without spaces.",
@@ -97,7 +97,7 @@ export const noSpaces: Scenario = {
   },
 };
 
-export const hostileText: Scenario = {
+const hostileText: Scenario = {
   name: "hostile-text",
   about: "Text that tries to steer a terminal, turn letters around, hide words and pass for a question.",
   opening: "Reading out a hostile message, word for word.",
@@ -115,7 +115,7 @@ export const hostileText: Scenario = {
   },
 };
 
-export const clusters: Scenario = {
+const clusters: Scenario = {
   name: "split-characters",
   about: "Characters that arrive in several pieces: families, flags, accents.",
   opening: "Sending characters in pieces.",
@@ -129,7 +129,7 @@ export const clusters: Scenario = {
   },
 };
 
-export const emptyOutput: Scenario = {
+const emptyOutput: Scenario = {
   name: "empty-output",
   about: "Outputs with nothing in them but blanks, and a session that ends without a word.",
   opening: "Saying nothing.",
@@ -144,7 +144,7 @@ export const emptyOutput: Scenario = {
   },
 };
 
-export const twoOutputs: Scenario = {
+const twoOutputs: Scenario = {
   name: "two-outputs",
   about: "Two answers that stream at the same time in one session.",
   opening: "Answering twice at once.",
@@ -161,3 +161,16 @@ export const twoOutputs: Scenario = {
     await right.end();
   },
 };
+
+export const OUTPUTS: readonly Scenario[] = [
+  flood,
+  endless,
+  longAnswer,
+  mixedLanguages,
+  rightToLeft,
+  noSpaces,
+  hostileText,
+  clusters,
+  emptyOutput,
+  twoOutputs,
+];

@@ -21,7 +21,7 @@ const sendParcel = (act: Act, to: string, more: { timeout_seconds?: number; sign
     () => act.wait(500),
   );
 
-export const questionWithdrawn: Scenario = {
+const questionWithdrawn: Scenario = {
   name: "question-withdrawn",
   about: "A question that is taken back after three seconds.",
   opening: "Asking something I will take back.",
@@ -36,7 +36,7 @@ export const questionWithdrawn: Scenario = {
   },
 };
 
-export const questionTimeout: Scenario = {
+const questionTimeout: Scenario = {
   name: "question-timeout",
   about: "A question with fifteen seconds to answer: say nothing, or ask for more time.",
   opening: "Asking something with little time.",
@@ -47,7 +47,7 @@ export const questionTimeout: Scenario = {
   },
 };
 
-export const twoQuestions: Scenario = {
+const twoQuestions: Scenario = {
   name: "two-questions",
   about: "Three questions in two sessions at the same time.",
   opening: "Asking about two parcels.",
@@ -68,7 +68,7 @@ export const twoQuestions: Scenario = {
   },
 };
 
-export const questionDuringOutput: Scenario = {
+const questionDuringOutput: Scenario = {
   name: "question-during-output",
   about: "A question that arrives in the middle of a sentence.",
   opening: "Talking, and then asking in between.",
@@ -84,7 +84,7 @@ export const questionDuringOutput: Scenario = {
   },
 };
 
-export const diesMidQuestion: Scenario = {
+const diesMidQuestion: Scenario = {
   name: "dies-mid-question",
   about: "The agent fails while its question is open.",
   opening: "Asking, and then failing.",
@@ -103,7 +103,7 @@ export const diesMidQuestion: Scenario = {
   },
 };
 
-export const longQuestion: Scenario = {
+const longQuestion: Scenario = {
   name: "long-question",
   about: "A question with a very long consequence, many values, and one that stays hidden.",
   opening: "Asking a long question.",
@@ -137,7 +137,7 @@ export const longQuestion: Scenario = {
   },
 };
 
-export const manyChoices: Scenario = {
+const manyChoices: Scenario = {
   name: "many-choices",
   about: "A question with twenty-six choices.",
   opening: "Offering far too many choices.",
@@ -152,7 +152,7 @@ export const manyChoices: Scenario = {
   },
 };
 
-export const lookAlike: Scenario = {
+const lookAlike: Scenario = {
   name: "look-alike",
   about: "A question whose recipient has look-alike letters and a hidden mark in its name.",
   opening: "Asking about somebody who is not who they seem.",
@@ -164,7 +164,7 @@ export const lookAlike: Scenario = {
   },
 };
 
-export const changedQuestion: Scenario = {
+const changedQuestion: Scenario = {
   name: "changed-question",
   about: "A question is taken back and comes again with another value.",
   opening: "Asking, and then changing my mind.",
@@ -179,3 +179,15 @@ export const changedQuestion: Scenario = {
     await act.say(second.ran ? "I pretended to send it." : second.summary);
   },
 };
+
+export const QUESTIONS: readonly Scenario[] = [
+  questionWithdrawn,
+  questionTimeout,
+  twoQuestions,
+  questionDuringOutput,
+  diesMidQuestion,
+  longQuestion,
+  manyChoices,
+  lookAlike,
+  changedQuestion,
+];

@@ -1,7 +1,7 @@
 /** Sessions that are hard to keep apart or to keep up with: too quick, too quiet, too many, too much alike. */
 import type { Act, Scenario } from "../scenario.ts";
 
-export const rapidStates: Scenario = {
+const rapidStates: Scenario = {
   name: "rapid-states",
   about: "Two hundred changes of state in a row, some of them unheard of.",
   opening: "Changing my mind all the time.",
@@ -13,7 +13,7 @@ export const rapidStates: Scenario = {
   },
 };
 
-export const silence: Scenario = {
+const silence: Scenario = {
   name: "silence",
   about: "A tool that says nothing for forty-five seconds.",
   opening: "Doing something slow.",
@@ -27,7 +27,7 @@ export const silence: Scenario = {
   },
 };
 
-export const toolTimeout: Scenario = {
+const toolTimeout: Scenario = {
   name: "tool-timeout",
   about: "A tool that takes too long and is reported so.",
   opening: "Waiting for a tool that does not answer.",
@@ -44,7 +44,7 @@ export const toolTimeout: Scenario = {
   },
 };
 
-export const parallelTools: Scenario = {
+const parallelTools: Scenario = {
   name: "parallel-tools",
   about: "Three tools at once that end in another order than they began.",
   opening: "Doing three things at once.",
@@ -69,7 +69,7 @@ const counting = (name: string) => async (act: Act) => {
   await act.say(`${name} has finished. `);
 };
 
-export const threeSessions: Scenario = {
+const threeSessions: Scenario = {
   name: "three-sessions",
   about: "Three sessions that talk at the same time.",
   opening: "The first of three.",
@@ -84,7 +84,7 @@ export const threeSessions: Scenario = {
   },
 };
 
-export const sameWords: Scenario = {
+const sameWords: Scenario = {
   name: "same-words",
   about: "Two sessions with the same words: duplicates to the ear, and yet two.",
   opening: "Checking the door.",
@@ -100,7 +100,7 @@ export const sameWords: Scenario = {
   },
 };
 
-export const gap: Scenario = {
+const gap: Scenario = {
   name: "gap",
   about:
     "More than a slow listener can be given before an urgent question: it hears that something was skipped.",
@@ -119,7 +119,7 @@ export const gap: Scenario = {
   },
 };
 
-export const tour: Scenario = {
+const tour: Scenario = {
   name: "tour",
   about: "All twelve kinds of event, in three sessions.",
   opening: "A tour of everything an agent can tell you.",
@@ -165,3 +165,14 @@ export const tour: Scenario = {
     return "The tour is over. Nothing of it was real.";
   },
 };
+
+export const SESSIONS: readonly Scenario[] = [
+  rapidStates,
+  silence,
+  toolTimeout,
+  parallelTools,
+  threeSessions,
+  sameWords,
+  gap,
+  tour,
+];

@@ -131,11 +131,11 @@ export const transfer: Scenario = {
         },
         display: { amount: money, to: recipient },
         done: {
-          en: "The transfer is made.",
-          es: "La transferencia está hecha.",
-          fr: "Le virement est fait.",
-          ar: "تم التحويل.",
-          ja: "振り込みました。",
+          en: "The pretended transfer is made.",
+          es: "La transferencia simulada está hecha.",
+          fr: "Le virement simulé est fait.",
+          ar: "تم التحويل التجريبي.",
+          ja: "デモの振り込みが終わりました。",
         },
       },
       async (approved) => {

@@ -1,0 +1,187 @@
+/**
+ * What it costs to keep things. Durable appends, one after another and many at a time, beside a bare loop of write and
+ * fdatasync on the same disk with the same bytes, and beside libsql (WAL, synchronous=FULL). Then a talk to 1,000
+ * listeners with its log on disk, beside the same talk with its log in memory. Trials alternate, so that a noisy
+ * neighbour hits all alike; figures are medians.
+ */
+import { closeSync, fdatasyncSync, mkdtempSync, openSync, rmSync, writeSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import Database from "libsql";
+import { Engine } from "../src/delivery/engine.ts";
+import { createLog } from "../src/hub/log.ts";
+import type { LogEntry, LogStore } from "../src/hub/store.ts";
+import { createIds } from "../src/protocol/ids.ts";
+import { openEmbeddedStore } from "../src/stores/embedded/store.ts";
+import { createMemoryStore } from "../src/stores/memory.ts";
+import { median, print } from "./_report.ts";
+import { mixedRates, writeScript } from "./_session.ts";
+
+const folder = mkdtempSync(join(process.env["EARSHOT_BENCH_DIR"] ?? tmpdir(), "earshot-bench-store-"));
+let places = 0;
+const place = (): string => join(folder, `place-${++places}`);
+
+const script = writeScript({ seconds: 60, sessions: 4, sentence_ms: 125, chunks: 5 });
+const entries = (count: number): LogEntry[] =>
+  Array.from({ length: count }, (_, i) => ({
+    seq: i + 1,
+    event: { ...script[i % script.length]!.event, event_id: `evt_${i}` } as never,
+  }));
+const encoded = (list: readonly LogEntry[]): Buffer[] =>
+  list.map((entry) => Buffer.from(JSON.stringify(entry)));
+
+/** How many calls are under way at a time: what a busy agent with many sessions has. */
+const TOGETHER = 64;
+/** Events an agent may have said that are not on disk yet. */
+const UNDER_WAY = 256;
+const SINGLE = entries(400);
+const GROUPED = entries(TOGETHER * 100);
+
+const seconds = async (work: () => Promise<void> | void): Promise<number> => {
+  const before = performance.now();
+  await work();
+  return (performance.now() - before) / 1000;
+};
+
+async function embedded(list: readonly LogEntry[], together: number): Promise<number> {
+  const store = await openEmbeddedStore({ directory: place() });
+  const took = await seconds(async () => {
+    for (let i = 0; i < list.length; i += together)
+      await Promise.all(list.slice(i, i + together).map((entry) => store.append([entry])));
+  });
+  await store.close();
+  return list.length / took;
+}
+
+/** No log can be faster than this and keep its word: one write and one sync for each group. */
+async function bare(list: readonly LogEntry[], together: number): Promise<number> {
+  const file = openSync(place(), "a");
+  const took = await seconds(() => {
+    for (let i = 0; i < list.length; i += together) {
+      writeSync(file, Buffer.concat(encoded(list.slice(i, i + together))));
+      fdatasyncSync(file);
+    }
+  });
+  closeSync(file);
+  return list.length / took;
+}
+
+async function libsql(list: readonly LogEntry[], together: number): Promise<number> {
+  const database = new Database(place());
+  database.exec("PRAGMA journal_mode = WAL");
+  database.exec("PRAGMA synchronous = FULL");
+  database.exec("CREATE TABLE log (seq INTEGER PRIMARY KEY, entry TEXT NOT NULL)");
+  const insert = database.prepare("INSERT INTO log VALUES (?, ?)");
+  const took = await seconds(() => {
+    for (let i = 0; i < list.length; i += together) {
+      database.exec("BEGIN");
+      for (const entry of list.slice(i, i + together)) insert.run(entry.seq, JSON.stringify(entry));
+      database.exec("COMMIT");
+    }
+  });
+  database.close();
+  return list.length / took;
+}
+
+/** Events a second that reach 1,000 listeners in this process, as fast as the log takes them. */
+async function talk(open: () => Promise<{ store: LogStore; close: () => Promise<void> }>): Promise<number> {
+  const { store, close } = await open();
+  let now = 0;
+  const engine = new Engine({
+    log: store.identity,
+    now: () => now,
+    timestamp: () => new Date(now).toISOString(),
+    ids: createIds(),
+  });
+  let deliveries = 0;
+  const sink = {
+    send(delivery: { json: string; frame?: unknown }): undefined {
+      delivery.frame ??= Buffer.byteLength(delivery.json);
+      deliveries++;
+    },
+  };
+  const view = { key: "all", hears: () => true };
+  for (let i = 0; i < 1000; i++) engine.attach({ sink: sink as never, terms: mixedRates(i), view });
+  const log = createLog({ store, acknowledged: (list) => engine.append(list) });
+  const took = await seconds(async () => {
+    const pending: Promise<void>[] = [];
+    for (const { at, event } of script) {
+      // Said as tokens come, without waiting for each: only so many may be on their way.
+      if (pending.length >= UNDER_WAY) await pending.shift();
+      if (at > now) {
+        while (engine.next <= at) {
+          now = Math.max(now, engine.next);
+          engine.run();
+        }
+        now = at;
+      }
+      pending.push(log.append(event));
+    }
+    await Promise.all(pending);
+  });
+  await close();
+  if (deliveries < script.length * 100) throw new Error(`Only ${deliveries} deliveries.`);
+  return script.length / took;
+}
+
+const onDisk = async () => {
+  const store = await openEmbeddedStore({ directory: place() });
+  return { store, close: () => store.close() };
+};
+const inMemory = async () => ({ store: createMemoryStore(), close: async () => {} });
+
+const runs: Record<string, () => Promise<number>> = {
+  single_embedded: () => embedded(SINGLE, 1),
+  single_bare: () => bare(SINGLE, 1),
+  single_libsql: () => libsql(SINGLE, 1),
+  group_embedded: () => embedded(GROUPED, TOGETHER),
+  group_bare: () => bare(GROUPED, TOGETHER),
+  group_libsql: () => libsql(GROUPED, TOGETHER),
+  talk_embedded: () => talk(onDisk),
+  talk_memory: () => talk(inMemory),
+};
+const results: Record<string, number[]> = {};
+for (let trial = 0; trial < 8; trial++) {
+  for (const [name, run] of Object.entries(runs)) {
+    const result = await run();
+    // The first round warms up.
+    if (trial > 0) results[name] = [...(results[name] ?? []), result];
+  }
+}
+const figure = (name: string): number => median([...results[name]!]);
+/** The median of each trial's own ratio: both sides of it met the same moment. */
+const ratio = (one: string, other: string): number =>
+  median(results[one]!.map((value, i) => value / results[other]![i]!));
+
+async function reopen(): Promise<number> {
+  const directory = place();
+  const many = entries(100_000);
+  const store = await openEmbeddedStore({ directory, durability: "none" });
+  for (let i = 0; i < many.length; i += 1000) await store.append(many.slice(i, i + 1000));
+  await store.close();
+  return seconds(async () => {
+    const again = await openEmbeddedStore({ directory });
+    if (again.recent().length !== many.length) throw new Error("Not everything came back.");
+    await again.close();
+  });
+}
+
+print(
+  {
+    name: "store",
+    figures: {
+      ...Object.fromEntries(Object.keys(runs).map((name) => [`${name}_per_second`, figure(name)])),
+      entry_bytes: encoded(GROUPED).reduce((sum, { length }) => sum + length, 0) / GROUPED.length,
+      reopen_100000_entries_seconds: await reopen(),
+    },
+    ratios: {
+      group_vs_bare_log: ratio("group_embedded", "group_bare"),
+      single_vs_bare_log: ratio("single_embedded", "single_bare"),
+      group_vs_libsql: ratio("group_embedded", "group_libsql"),
+      single_vs_libsql: ratio("single_embedded", "single_libsql"),
+      embedded_vs_memory: ratio("talk_embedded", "talk_memory"),
+    },
+  },
+  { group_vs_bare_log: "at least 0.7", embedded_vs_memory: "at least 0.8" },
+);
+rmSync(folder, { recursive: true, force: true });
