@@ -1,4 +1,4 @@
-// Generated sources, then JavaScript and declarations into dist/.
+// Generated sources, JavaScript and declarations into dist/, and the element's bundle for pages without a build step.
 import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { binOf, must, root, run } from "./run.mjs";
@@ -10,3 +10,4 @@ if (process.env.npm_command === "exec" && existsSync(join(root, "dist/cli/main.j
 rmSync(join(root, "dist"), { recursive: true, force: true });
 must("Generating", run(join(root, "scripts/generate.mjs"), ["--clean"]));
 must("The build", run(binOf("typescript", "tsc"), ["-p", "tsconfig.build.json"]));
+must("The element's bundle", run(join(root, "scripts/bundle-web.mjs")));

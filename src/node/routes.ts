@@ -68,11 +68,34 @@ function requestOf({ method, url, secure, header, headers }: Inquiry, body?: Uin
   });
 }
 
+/** Passes a body on as it comes, and lets go of it when its reader does. */
+const passOn =
+  (body: ReadableStream<Uint8Array>): NonNullable<HttpAnswer["stream"]> =>
+  (stream) => {
+    const reader = body.getReader();
+    const decoder = new TextDecoder();
+    // An empty comment: a stream cannot end with nothing.
+    const end = () => stream.end(stream.frame(":\n\n"));
+    const pass = async () => {
+      for (;;) {
+        const { done, value } = await reader.read();
+        if (done) return;
+        const text = decoder.decode(value, { stream: true });
+        if (text !== "") await stream.write(stream.frame(text));
+      }
+    };
+    pass().then(end, end);
+    const leave = () => void reader.cancel().catch(() => undefined);
+    return { gone: leave, slow: leave };
+  };
+
 async function answerOf(response: Response): Promise<HttpAnswer> {
   const headers: Record<string, string> = { ...UNFRAMED };
   response.headers.forEach((value, name) => {
     headers[name] = value;
   });
+  if (response.body && headers["content-type"]?.startsWith("text/event-stream"))
+    return { status: response.status, headers, stream: passOn(response.body) };
   return {
     status: response.status,
     headers,

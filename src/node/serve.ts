@@ -7,6 +7,7 @@ import type { TlsOptions } from "node:tls";
 import type { Producer } from "../producer/producer.ts";
 import { EarshotError } from "../protocol/errors.ts";
 import { asHost, isLoopback, isWildcard } from "./guard.ts";
+import { type InspectorOptions, withInspector } from "./inspector.ts";
 import { buildSite, LIMITS, type ServeLimits, type Site, type SiteOptions } from "./site.ts";
 import { writeTokenFile } from "./token-file.ts";
 import { type GrpcWay, openWays, type UnixWay, type Ways } from "./ways.ts";
@@ -29,6 +30,8 @@ export interface ServeOptions extends SiteOptions {
   readonly unix?: boolean | UnixWay;
   /** gRPC too, on a port of its own: one more than `port` by default. Needs the package @grpc/grpc-js. */
   readonly grpc?: boolean | GrpcWay;
+  /** The page at `/` that shows what listeners get. Offered on loopback; elsewhere only if you say so, and to admins. */
+  readonly inspector?: boolean | InspectorOptions;
 }
 
 /** Addresses are as connect() takes them; undefined for what is not served. */
@@ -41,6 +44,8 @@ export interface Serving extends Site {
   readonly grpc: string | undefined;
   readonly port: number;
   readonly token_path: string | undefined;
+  /** Where a person on this machine opens the Inspector, the token in it: for their eyes only. */
+  readonly inspector: string | undefined;
   /** Tells everyone, lets the last words out, and stops. */
   close(): Promise<void>;
 }
@@ -54,6 +59,7 @@ export async function serve(producer: Producer, options: ServeOptions = {}): Pro
   mustBeSafe(options, host, local);
   const { site, inside } = await buildSite(producer, {
     ...options,
+    ...withInspector({ ...options, local }),
     hosts: [...(options.hosts ?? []), ...(local || isWildcard(host) ? [] : [asHost(host)])],
   });
   const server = createServer(options, { ...LIMITS, ...options.limits }, site);
@@ -122,6 +128,10 @@ export async function serve(producer: Producer, options: ServeOptions = {}): Pro
     grpc: ways.grpc?.address,
     port: address.port,
     token_path: kept?.path,
+    inspector:
+      (options.inspector ?? local) === false
+        ? undefined
+        : `${http}/${site.token === undefined ? "" : `#token=${site.token}`}`,
     async close() {
       site.stop();
       kept?.remove();

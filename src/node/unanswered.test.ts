@@ -23,14 +23,16 @@ describe("a listener that is gone without a word (F15)", () => {
   it("is let go, once, and nobody else is", async () => {
     let table = HEADER;
     const { add, look } = createWatch(60_000, async () => table);
-    const [gone, other] = [vi.fn(), vi.fn()];
+    const [gone, beside, other] = [vi.fn(), vi.fn(), vi.fn()];
     const stop = add(GONE, gone);
+    add(GONE, beside);
     add({ ...GONE, remotePort: 50_001 }, other);
     await look();
     expect(gone).not.toHaveBeenCalled();
     table = [HEADER, row(8)].join("\n");
     await look();
     expect(gone).toHaveBeenCalledTimes(1);
+    expect(beside).toHaveBeenCalledTimes(1);
     stop();
     await look();
     expect(gone).toHaveBeenCalledTimes(1);

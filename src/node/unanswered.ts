@@ -26,20 +26,23 @@ export interface Watch {
 }
 
 export function createWatch(ms: number, read: () => Promise<string> = readTables): Watch {
-  const watched = new Map<string, () => void>();
+  /** Over HTTP/2 several streams share a connection. */
+  const watched = new Map<string, Set<() => void>>();
   let timer: NodeJS.Timeout | undefined;
   const look = async () => {
-    for (const key of unansweredIn(await read())) watched.get(key)?.();
+    for (const key of unansweredIn(await read())) for (const lost of [...(watched.get(key) ?? [])]) lost();
   };
   return {
     look,
     add(ends, lost) {
       const key = keyOf(ends);
       if (key === undefined) return () => {};
-      watched.set(key, lost);
+      const streams = watched.get(key) ?? new Set();
+      watched.set(key, streams.add(lost));
       timer ??= setInterval(() => void look(), ms).unref();
       return () => {
-        if (watched.get(key) === lost) watched.delete(key);
+        streams.delete(lost);
+        if (streams.size === 0 && watched.get(key) === streams) watched.delete(key);
         if (watched.size > 0) return;
         clearInterval(timer);
         timer = undefined;

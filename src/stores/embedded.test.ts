@@ -98,6 +98,15 @@ describe("the embedded log after a restart", () => {
     await store.close();
   });
 
+  it("refuses a write that is too large, and takes the next one", async () => {
+    const store = await open(freshDirectory());
+    await expect(store.append([entry(1, "x".repeat(65 * 1024 * 1024))])).rejects.toThrow(
+      "Append it in parts",
+    );
+    await store.append([entry(1)]);
+    await store.close();
+  });
+
   it("refuses an entry that would leave a hole: such a log could not be opened again", async () => {
     const directory = await filled(3);
     const store = await open(directory);
@@ -382,11 +391,20 @@ describe("one writer", () => {
     }
   });
 
-  it("two that find the same dead lock do not both take it", async () => {
+  it("two that find the same dead lock do not both take it, and one that died taking it over keeps nobody out", async () => {
     const directory = freshDirectory();
+    const marks: Record<number, string> = { 4711: "77" };
+    const processMark = async (pid: number) => marks[pid];
     writeFileSync(join(directory, "lock"), "999999 5");
+    writeFileSync(join(directory, "lock.takeover"), "4711 77");
+    await expect(open(directory, { processMark })).rejects.toThrow("process 4711");
     writeFileSync(join(directory, "lock.takeover"), "999998 5");
-    await expect(open(directory)).rejects.toThrow("remove");
+    writeFileSync(join(directory, "lock.takeover-999998-5"), "4711 77");
+    await expect(open(directory, { processMark })).rejects.toThrow("process 4711");
+    delete marks[4711];
+    const store = await open(directory, { processMark });
+    expect(readdirSync(directory).filter((name) => name.startsWith("lock"))).toEqual(["lock"]);
+    await store.close();
   });
 
   it("looking into it needs no lock and changes nothing", async () => {
@@ -482,6 +500,36 @@ describe("retention", () => {
     expect((await store.compact()).held_by).toEqual([]);
     expect((await readAll(store))[0]).toBeGreaterThan(30);
     await store.close();
+  });
+
+  it("does not go round in circles where what still counts is more than may be kept", async () => {
+    const directory = freshDirectory();
+    const store = await open(directory, { segment_bytes: 2000, retain: { bytes: 3000 } });
+    const value = "x".repeat(500);
+    for (let i = 1; i <= 40; i++) await store.append([ended(i)], [fact("audit", `${i}`, value)]);
+    await store.compact();
+    const written = segmentsOf(directory).map((path) => Number(/(\d+)\.seg$/.exec(path)![1]));
+    expect(written.at(-1), "records in all").toBeLessThan(80);
+    expect(store.facts("audit")).toHaveLength(40);
+    await store.close();
+    const again = await open(directory);
+    expect(again.facts("audit")).toHaveLength(40);
+    await again.close();
+  });
+
+  it("writes a great many facts again in parts", async () => {
+    const directory = freshDirectory();
+    const store = await open(directory, { segment_bytes: 300_000, retain: { bytes: 4_000_000 } });
+    const value = "x".repeat(100_000);
+    for (let i = 1; i <= 25; i++) await store.append([], [fact("kept", `${i}`, value)]);
+    for (let i = 1; i <= 90; i++)
+      await store.append([entry(i, value, { type: "aaep:agent.session.completed" })]);
+    await store.compact();
+    await store.close();
+    const again = await open(directory);
+    expect(again.facts("kept").map(({ key }) => key)).toEqual(upTo(25).map(String));
+    expect((await readAll(again))[0]).toBeGreaterThan(1);
+    await again.close();
   });
 
   it("a crash anywhere in a compaction loses no fact (property)", async () => {

@@ -43,10 +43,10 @@ export class Announce {
       this.#turn = 1 - this.#turn;
       this.#empty();
       const chosen = (urgent ? place.assertive : place.polite)[this.#turn]!;
-      const nodes = runNodes(runs);
-      chosen.replaceChildren(...nodes);
+      chosen.replaceChildren(...runNodes(runs));
+      const written = chosen.firstChild;
       this.#after(CLEAR_MS, () => {
-        if (chosen.firstChild === nodes[0]) chosen.replaceChildren();
+        if (chosen.firstChild === written) chosen.replaceChildren();
       });
     };
     const wait = place.since + SETTLE_MS - performance.now();

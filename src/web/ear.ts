@@ -5,6 +5,7 @@
 import { type Clock, systemClock } from "../protocol/clock.ts";
 import type { AgentEvent } from "../protocol/types.ts";
 import { Announcer, type AnswerInput, textOf, type Utterance } from "../subscriber/announcer.ts";
+import { Gate } from "./gate.ts";
 import { loadLanguage } from "./languages.ts";
 import type { Line } from "./line.ts";
 import { Outbox } from "./outbox.ts";
@@ -15,16 +16,13 @@ import { keyOf, Unsaid } from "./unsaid.ts";
 
 /** Events a new tab is told, so that its transcript has a beginning. */
 const MOST_LOGGED = 2_000;
-/** A sentence gets this long at most before the next may be said; something critical waits no longer than the second. */
-const LONGEST_SENTENCE_MS = 8_000;
-const CRITICAL_WAIT_MS = 2_500;
-
 export class Ear {
   readonly announcer: Announcer;
   readonly #options: EarOptions;
   readonly #view: EarView;
   readonly #clock: Clock;
   readonly #tabs: Tabs;
+  readonly #gate = new Gate();
   readonly #unsaid = new Unsaid();
   readonly #outbox: Outbox;
   readonly #log: AgentEvent[] = [];
@@ -36,9 +34,6 @@ export class Ear {
   #asked: Utterance | undefined;
   #synced = false;
   #stopped = false;
-  #gate = -Infinity;
-  #saidAt = -Infinity;
-  #hurried = false;
   #timer: (() => void) | undefined;
   #numbers = 0;
   #noted = 0;
@@ -120,7 +115,7 @@ export class Ear {
 
   /** Whether there was something to send: no is the answer to words that are none. */
   answer(input: AnswerInput): boolean {
-    this.#acted();
+    this.#gate.acted();
     this.announcer.answer(input, this.#clock.now());
     return this.#flush();
   }
@@ -128,7 +123,7 @@ export class Ear {
   do(what: "what" | "repeat"): void {
     const asked = this.#asked?.reply_token;
     if (asked !== undefined) this.#postponed.delete(asked);
-    this.#acted();
+    this.#gate.acted();
     this.announcer[what](this.#clock.now());
     this.pump();
   }
@@ -146,7 +141,7 @@ export class Ear {
     const token = this.#asked?.reply_token;
     if (token === undefined) return;
     this.#postponed.delete(token);
-    this.#acted();
+    this.#gate.acted();
     this.announcer.repeat(this.#clock.now());
     this.pump();
   }
@@ -164,9 +159,7 @@ export class Ear {
 
   /** Speech needs a moment after the focus has moved. */
   hush(ms: number): void {
-    const now = this.#clock.now();
-    this.#gate = Math.max(this.#gate, now + ms);
-    this.#saidAt = Math.max(this.#saidAt, now + ms - CRITICAL_WAIT_MS);
+    this.#gate.hush(this.#clock.now(), ms);
   }
 
   pump(): void {
@@ -195,11 +188,8 @@ export class Ear {
       if (!utterance) return;
       const { words, reply_token, asked } = utterance;
       // What the person asked for by a key comes at once, also behind something older.
-      if (asked && this.#hurried && this.announcer.urgent) continue;
-      const speech = Math.min((words / paceOf(this.#settings)) * 60_000, LONGEST_SENTENCE_MS);
-      this.#saidAt = now;
-      this.#gate = now + Math.max(speech, 1000 / rateOf(this.#settings, this.#state.honored));
-      this.#hurried = false;
+      if (asked && this.#gate.hurried && this.announcer.urgent) continue;
+      this.#gate.said(now, words, paceOf(this.#settings), rateOf(this.#settings, this.#state.honored));
       if (asked) continue;
       this.#tell({ do: "said", key: keyOf(utterance), reply_token });
       this.#view.say(utterance);
@@ -207,8 +197,7 @@ export class Ear {
   }
 
   get #waitsFor(): number {
-    const urgent = this.announcer.urgent || this.#unsaid.urgent;
-    return urgent ? Math.min(this.#gate, this.#saidAt + CRITICAL_WAIT_MS) : this.#gate;
+    return this.#gate.opens(this.announcer.urgent || this.#unsaid.urgent);
   }
 
   /** Nobody looks here: kept until another tab has said it, or somebody does. */
@@ -231,12 +220,6 @@ export class Ear {
       this.#view.changed();
     }
     return utterance;
-  }
-
-  /** The person did something: what they get for it does not wait for a sentence they have passed over. */
-  #acted(): void {
-    this.#gate = this.#saidAt = -Infinity;
-    this.#hurried = true;
   }
 
   #note(): void {
@@ -355,8 +338,8 @@ export class Ear {
     for (const event of events) {
       this.#keep(event);
       this.announcer.hear(event, now);
-      this.#note();
       this.#view.event(event);
+      this.#note();
     }
     this.#place = place;
     this.#state = state;
@@ -370,8 +353,8 @@ export class Ear {
     this.#place = place;
     this.#keep(event);
     this.announcer.hear(event, this.#clock.now());
-    this.#note();
     this.#view.event(event);
+    this.#note();
     this.#flush();
   }
 

@@ -15,8 +15,16 @@ export function make<Name extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
-/** Each stretch of one language in a node that says which it is, so that the right voice reads it in the right direction. */
-export const runNodes = (runs: readonly Run[]): HTMLElement[] =>
+/**
+ * Each stretch of one language in a node that says which it is, so that the right voice reads it in the right
+ * direction. Blanks stay outside: inside, those of a text that runs the other way would be on its wrong side.
+ */
+export const runNodes = (runs: readonly Run[]): (Node | string)[] =>
   runs
     .filter(({ stand_in }) => !stand_in)
-    .map(({ text, language, direction }) => make("span", { lang: language, dir: direction }, text));
+    .flatMap(({ text, language, direction }) => {
+      const [, before = "", words = "", after = ""] = /^(\s*)(.*?)(\s*)$/su.exec(text) ?? [];
+      return [before, make("span", { lang: language, dir: direction }, words), after].filter(
+        (one) => one !== "",
+      );
+    });

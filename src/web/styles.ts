@@ -1,11 +1,10 @@
 /**
- * How the element looks: plain, with system colours, so that dark, high-contrast and forced-colors modes are the
- * person's own. Sizes follow the text; touch targets are large; nothing moves. Pages change it by parts and properties.
+ * How the element looks: plain, with system colours, so that high-contrast and forced-colors modes are the person's
+ * own, and dark is dark where the page is (`color-scheme`). Sizes follow the text; touch targets are large; nothing moves. Pages change it by parts and properties.
  */
 export const STYLES = `
 :host {
   display: block;
-  color-scheme: light dark;
   color: var(--earshot-text, CanvasText);
   background: var(--earshot-background, Canvas);
   font: var(--earshot-font, 1rem/1.5 system-ui, sans-serif);
@@ -66,7 +65,7 @@ dialog {
 dialog::backdrop { background: rgb(0 0 0 / 0.6); }
 dialog.alone { inline-size: 100%; block-size: 100%; max-block-size: none; border: 0; border-radius: 0; margin: 0; }
 dialog.alone::backdrop { background: Canvas; }
-dialog h2 { margin-block-start: 0; font-size: 1.4em; }
+dialog h2 { margin-block: 0 0.7em; font-size: 1.4em; }
 .grave { font-weight: 700; border-inline-start: 0.35rem solid currentColor; padding-inline-start: 0.75rem; }
 .sending { font-weight: 600; }
 .error { font-weight: 700; }

@@ -23,9 +23,8 @@ describe.skipIf(skipsOrca)(`with Orca${ORCA_NOTE}`, () => {
     await page.goto(place.url);
     await orca.until((spoken) => spoken.some((one) => one.includes("Finished loading")), "the page");
     // The real focus goes into the page, as a person's would; the rest is keys.
-    const field = (await page.locator("#message").boundingBox())!;
-    const top = await page.evaluate(() => window.outerHeight - window.innerHeight);
-    await orca.click(field.x + 20, field.y + top + 8);
+    await orca.click(500, 600);
+    await page.focus("#message");
     await orca.until((spoken) => spoken.some((one) => one.startsWith("Message")), "the focus in the page");
     const before = orca.spoken().length;
     const since = () => orca.spoken().slice(before);

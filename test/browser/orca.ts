@@ -48,6 +48,14 @@ const DISPATCHER =
 const ENGINE =
   'Debug 0\nGenericExecuteSynth "true"\nGenericLanguage "en" "en" "utf-8"\nAddVoice "en" "MALE1" "en"\nGenericMaxChunkLength 10000\nGenericDelimiters "~"\n';
 
+/** Orca's log is written when it is said, not when there is a page full of it. */
+const LINE_BY_LINE = `import builtins
+_open = builtins.open
+def open(file, mode="r", buffering=-1, *rest, **named):
+    return _open(file, mode, 1 if str(file).endswith("orca.log") else buffering, *rest, **named)
+builtins.open = open
+`;
+
 export async function startOrca(): Promise<Orca> {
   if (missing.length > 0) throw new Error(`Orca cannot run here, missing: ${missing.join(", ")}.`);
   const home = mkdtempSync(join(tmpdir(), "earshot-orca-"));
@@ -119,6 +127,10 @@ export async function startOrca(): Promise<Orca> {
       home,
     ]);
     await until(() => existsSync(socket), "speech-dispatcher", 10_000);
+    const patches = join(home, "python");
+    mkdirSync(patches);
+    writeFileSync(join(patches, "sitecustomize.py"), LINE_BY_LINE);
+    env["PYTHONPATH"] = patches;
     start("orca", ["--replace", "--debug", `--debug-file=${log}`]);
     await until(
       () => existsSync(log) && readFileSync(log, "utf8").includes("SPEECH OUTPUT"),

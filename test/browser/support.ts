@@ -29,6 +29,7 @@ export interface PageOptions {
 
 export const pageOf = ({ attributes = "", body = "", lang = "en" }: PageOptions = {}): string =>
   `<!doctype html><html lang="${lang}"><head><meta charset="utf-8"><title>My bank</title>
+<meta name="color-scheme" content="light dark">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <script type="module" src="/earshot-live.js"></script></head>
 <body><main><h1>My bank</h1>${body}<earshot-live src="/" ${attributes}></earshot-live></main></body></html>`;

@@ -24,7 +24,7 @@ import {
 } from "./support.ts";
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const artifacts = fileURLToPath(new URL("../../artifacts/web", import.meta.url));
+const artifacts = fileURLToPath(new URL("../../.artifacts/web", import.meta.url));
 
 const MODES = {
   light: { colorScheme: "light", forcedColors: "none" },

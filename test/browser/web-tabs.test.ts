@@ -153,7 +153,6 @@ describe.skipIf(skipsBrowser)(`several tabs${BROWSER_NOTE}`, () => {
         cognitive_load: "low",
         max_events_per_second: 1,
         pace_wpm: 120,
-        languages: ["es", "en-US"],
       });
     }
   });

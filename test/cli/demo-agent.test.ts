@@ -130,6 +130,42 @@ describe("every scenario", () => {
   });
 });
 
+describe("what an assistive technology must survive", () => {
+  it("gap: a slow listener is told that something was skipped, and is asked in time", async () => {
+    const at = world({ ...agreeable, capabilities: { max_events_per_second: 2 } });
+    at.demo.play("gap");
+    await playOut(at);
+    expect(at.ear.events.some(({ extensions }) => extensions?.["earshot"]?.["gap"] !== undefined)).toBe(true);
+    expect(typesIn(at.ear.events)).toContain("awaiting.confirmation");
+  });
+
+  it("two-questions: they stand at the same time, in two sessions", async () => {
+    const at = world();
+    at.demo.play("two-questions");
+    await at.clock.advance(2_000);
+    expect(new Set(at.ear.questions.map(({ session_id }) => session_id)).size).toBe(2);
+    await at.demo.stop();
+  });
+
+  it("question-withdrawn and dies-mid-question: whoever heard the question hears its end", async () => {
+    for (const name of ["question-withdrawn", "dies-mid-question"]) {
+      const at = world();
+      at.demo.play(name);
+      await at.clock.advance(2_000);
+      expect(at.ear.questions).toHaveLength(1);
+      await playOut(at);
+      expect(at.ear.questions).toEqual([]);
+    }
+  });
+
+  it("flood: every word arrives, in order", async () => {
+    const at = world();
+    at.demo.play("flood");
+    await playOut(at);
+    expect(at.ear.text.match(/\d+/g)).toEqual(Array.from({ length: 4_000 }, (_, i) => String(i + 1)));
+  });
+});
+
 describe("the household", () => {
   it("exercises all twelve event types, each risk level and each kind of answer", async () => {
     const at = world(agreeable);

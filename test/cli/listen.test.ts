@@ -210,6 +210,31 @@ describe("earshot listen says what is wrong, and what to do", () => {
     expect(await code).toBe(130);
   });
 
+  it("a braille display that is not there: no agent is left waiting", async () => {
+    const { agent } = await agentOf();
+    vi.stubEnv("BRLAPI_HOST", "127.0.0.1:7");
+    const { code, err, out } = await earshot(
+      ["listen", "--braille", "display"],
+      "",
+      terminal({ env: env() }),
+    );
+    expect(code).toBe(1);
+    expect(err).toMatch(/^earshot: .*brltty/i);
+    expect(out).toBe("");
+    await vi.waitFor(() => expect(agent.hub.subscriptions).toBe(0));
+  });
+
+  it("an address that swallows everything: it says so, and Ctrl+C works", async () => {
+    const server = createServer();
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    closing.push(() => server.close());
+    const { port } = server.address() as { port: number };
+    const { err, interrupt, code } = listening([`http://127.0.0.1:${port}`]);
+    await vi.waitFor(() => expect(err()).toContain("Still connecting to http://127.0.0.1"), 10_000);
+    interrupt();
+    expect(await code).toBe(130);
+  });
+
   it("something that answers, but is no agent", async () => {
     const server = createServer((socket) => socket.end("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi"));
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));

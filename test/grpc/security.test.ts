@@ -83,7 +83,7 @@ describe("a bearer token in metadata", () => {
     const bare = new Bare(late.server, { token: "ada-token" });
     expect(await bare.ended).toMatchObject({ code: grpc.status.UNAUTHENTICATED });
     const nobody = await world({ auth: anyone, authorize: () => undefined });
-    expect((await new Bare(nobody.server).ended).code).toBe(grpc.status.UNAUTHENTICATED);
+    expect((await new Bare(nobody.server).ended).code).toBe(grpc.status.PERMISSION_DENIED);
   });
 
   it("is asked for anew when it has run out, and the subscription goes on: GRPC-04, GRPC-05", async () => {

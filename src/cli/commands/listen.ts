@@ -37,8 +37,8 @@ export default command({
     speak: { type: "boolean", help: "Speak as well: speech-dispatcher, espeak-ng, or what the system has." },
     braille: {
       type: "string",
-      value: "CELLS",
-      help: "Lines of braille, this many cells long, in place of letters. Implies --step.",
+      value: "CELLS|display",
+      help: "Braille in place of letters, a line at a time: written in so many cells, or on your display through brltty. Implies --step.",
     },
     step: { type: "boolean", help: "Nothing new appears until you press Enter." },
     keys: { type: "boolean", help: "Single keys for everything but yes and confirm; help lists them." },
@@ -77,7 +77,10 @@ export default command({
   async run({ args, flags, io }) {
     if (flags.discover) return discover(io, flags.json);
     const languages = flags.lang.length > 0 ? flags.lang.map(asTag) : [systemLanguage(io)];
-    const cells = flags.braille && wholeNumber("braille", flags.braille, { least: 8, most: 200 });
+    const braille =
+      flags.braille === undefined || flags.braille === "display"
+        ? flags.braille
+        : wholeNumber("braille", flags.braille, { least: 8, most: 200 });
     const rate = flags.rate && wholeNumber("rate", flags.rate, { least: 80, most: 450 });
     const width = flags.width && wholeNumber("width", flags.width, { least: 10, most: 1000 });
     const settings: Partial<AnnouncerSettings> = {
@@ -88,7 +91,7 @@ export default command({
     };
     const capabilities: ConnectOptions = {
       languages: [...languages],
-      coalesce_boundaries: [cells ? "paragraph" : "sentence"],
+      coalesce_boundaries: [braille ? "paragraph" : "sentence"],
       ...(settings.verbosity ? { preferred_verbosity: settings.verbosity } : {}),
       ...(settings.load ? { cognitive_load: settings.load } : {}),
       ...(rate ? { pace_wpm: rate } : {}),
@@ -104,21 +107,21 @@ export default command({
         const known = stranger ? { known: knownAgents(io, new Announcer({ languages })) } : {};
         subscribers.push(await openLine(io, address, token, { ...capabilities, ...known }));
       }
+      return await listenIn(io, subscribers, {
+        settings,
+        keys: flags.keys,
+        step: flags.step || braille !== undefined,
+        speak: flags.speak,
+        bell: !flags["no-bell"],
+        json: flags.json,
+        ...(braille === undefined ? {} : { braille }),
+        ...(rate ? { rate } : {}),
+        ...(width ? { width } : {}),
+      });
     } catch (error) {
       await Promise.all(subscribers.map((one) => one.close()));
       throw error;
     }
-    return listenIn(io, subscribers, {
-      settings,
-      keys: flags.keys,
-      step: flags.step || cells !== undefined,
-      speak: flags.speak,
-      bell: !flags["no-bell"],
-      json: flags.json,
-      ...(cells ? { braille: cells } : {}),
-      ...(rate ? { rate } : {}),
-      ...(width ? { width } : {}),
-    });
   },
 });
 

@@ -61,13 +61,12 @@ export async function listenIn(
     () => room.sitting?.typed ?? "",
     io.stdout.isTTY && !options.json ? "stdout" : "stderr",
   );
-  const language = options.settings?.languages?.[0] ?? "en";
-  const output = await createOutput(
-    options,
-    language,
-    (text) => screen.write(text),
-    (text) => say(io, text),
-  );
+  const output = await createOutput(options, {
+    language: options.settings?.languages?.[0] ?? "en",
+    write: (text) => screen.write(text),
+    tell: (text) => say(io, text),
+    pan: (direction) => room.sitting?.pan(direction),
+  });
   room.sitting = new Sitting(io, all, options, screen, output);
   return room.sitting.run();
 }
@@ -142,6 +141,12 @@ class Sitting {
     return this.#input.typed;
   }
 
+  /** With the keys of a braille display. */
+  pan(direction: "forward" | "back"): void {
+    if (direction === "forward") this.#enter();
+    else this.#output.back?.();
+  }
+
   async run(): Promise<number> {
     const { signal } = this.#io;
     const ended = new Promise<number>((resolve) => {
@@ -151,7 +156,9 @@ class Sitting {
     if (signal.aborted) interrupted();
     else signal.addEventListener("abort", interrupted, { once: true });
     for (const one of this.#subscribers) this.#join(one);
-    this.#greet();
+    const names = this.#subscribers.map(nameOf).join(", ");
+    const usual = this.#options.keys ? SAY.greetingKeys(names) : SAY.greeting(names);
+    this.#notice(this.#options.greeting ?? usual);
     try {
       return await ended;
     } finally {
@@ -188,12 +195,6 @@ class Sitting {
       this.#left.delete(subscriber);
       if (this.#left.size === 0) void this.#lastWords().then(() => this.#finish(EXIT.failed));
     });
-  }
-
-  #greet(): void {
-    const names = this.#subscribers.map(nameOf).join(", ");
-    const { greeting, keys } = this.#options;
-    this.#notice(greeting ?? (keys ? SAY.greetingKeys(names) : SAY.greeting(names)));
   }
 
   #throwAway(): boolean {

@@ -1,8 +1,10 @@
 /** Connects, or ends with a sentence that says why not and what to do. */
 import { type ConnectOptions, type Subscriber, subscribe } from "../../connect/index.ts";
 import { neutralize } from "../../subscriber/announcer.ts";
-import { CommandError, EXIT, type Io, usage } from "../command.ts";
+import { CommandError, EXIT, type Io, say, stopped, usage } from "../command.ts";
 import { loopbackToken } from "./find.ts";
+
+const SLOW_MS = 3_000;
 
 export async function openLine(
   io: Io,
@@ -12,11 +14,24 @@ export async function openLine(
   connect: (address: string, options: ConnectOptions) => Promise<Subscriber> = subscribe,
 ): Promise<Subscriber> {
   const known = token ?? loopbackToken(io, address);
+  const opening = connect(address, { ...options, ...(known === undefined ? {} : { token: known }) });
+  // An address that swallows everything must not swallow Ctrl+C, nor leave the person in silence.
+  const slow = setTimeout(
+    () => say(io, `Still connecting to ${neutralize(address).text}. Ctrl+C stops.`),
+    SLOW_MS,
+  );
+  const left = stopped(io).then(() => {
+    void opening.then((late) => late.close()).catch(() => undefined);
+    throw new Error("Stopped while connecting.");
+  });
   try {
-    return await connect(address, { ...options, ...(known === undefined ? {} : { token: known }) });
+    return await Promise.race([opening, left]);
   } catch (error) {
     if (io.signal.aborted) throw error;
     throw refusal(address, error, token !== undefined);
+  } finally {
+    clearTimeout(slow);
+    left.catch(() => undefined);
   }
 }
 

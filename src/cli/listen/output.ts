@@ -2,6 +2,7 @@
 import { execFile } from "node:child_process";
 import { textOf, type Utterance } from "../../subscriber/announcer.ts";
 import {
+  connectBrlapi,
   createBrailleVoice,
   createEspeakVoice,
   createLiblouis,
@@ -21,8 +22,8 @@ import { SAY } from "./texts.ts";
 export interface OutputOptions {
   /** Aloud as well: with what this machine has, or with a voice of one's own. */
   readonly speak?: boolean | Voice;
-  /** Cells of a braille line. */
-  readonly braille?: number;
+  /** Lines of so many cells, or the person's braille display. */
+  readonly braille?: number | "display";
   /** Words a minute, spoken. */
   readonly rate?: number;
   readonly width?: number;
@@ -41,13 +42,19 @@ export interface Output extends Voice {
   back?(): void;
 }
 
-export async function createOutput(
-  options: OutputOptions,
-  language: string,
-  write: (text: string) => void,
-  tell: (text: string) => void,
-): Promise<Output> {
-  if (options.braille !== undefined) return braille(options.braille, language, write);
+export interface Surroundings {
+  readonly language: string;
+  /** Whole lines. */
+  write(text: string): void;
+  /** Something about the output itself. */
+  tell(text: string): void;
+  /** The person pressed a key of their braille display. */
+  pan(direction: "forward" | "back"): void;
+}
+
+export async function createOutput(options: OutputOptions, around: Surroundings): Promise<Output> {
+  const { write, tell } = around;
+  if (options.braille !== undefined) return braille(options.braille, around);
   const written = options.json
     ? jsonVoice(write)
     : createTerminalVoice({
@@ -109,7 +116,12 @@ const MOST_SHOWN = 1000;
 /** More windows than any text has. */
 const MOST_WINDOWS = 4096;
 
-function braille(width: number, language: string, write: (text: string) => void): Output {
+async function braille(
+  where: number | "display",
+  { language, write, tell, pan }: Surroundings,
+): Promise<Output> {
+  const device = where === "display" ? await connectBrlapi({ pan, lost: tell }) : undefined;
+  const width = device?.width ?? Number(where);
   let shown = "";
   let mark = 0;
   let silent = false;
@@ -136,12 +148,16 @@ function braille(width: number, language: string, write: (text: string) => void)
     const line = voice.display.line();
     const text = line.slice(0, -1);
     // A terminal cannot change one cell: the line is written again only if that says something new.
-    if (text !== shown || rank(line.slice(-1)) > mark) write(`${line}\n`);
+    if (device) device.show(line);
+    else if (text !== shown || rank(line.slice(-1)) > mark) write(`${line}\n`);
     shown = text;
     mark = rank(line.slice(-1));
   };
   return {
     ...voice,
+    async close() {
+      await Promise.all([voice.close(), device?.close()]);
+    },
     hush() {
       turnFrom(voice.display.shown?.id);
       left = true;

@@ -66,7 +66,10 @@ async function claim(files: FilePort, path: string, text: string): Promise<boole
   }
 }
 
-/** Two processes that find the same dead lock must not both remove it: only who holds the second file may. */
+/**
+ * Two processes that find the same dead lock must not both remove it: only who holds the gate may. A gate whose holder
+ * died is left behind for the next one, which is named after the dead: of each there is one, and one process gets it.
+ */
 async function takeOver(
   files: FilePort,
   directory: string,
@@ -74,22 +77,28 @@ async function takeOver(
   text: string,
   mark: ProcessMark,
 ): Promise<void> {
-  const gate = `${path}.takeover`;
-  if (!(await claim(files, gate, text))) {
-    throw new EarshotError(
-      "log_in_use",
-      `Another process is taking over the log in ${directory}. If none is running, remove ${gate} and start again.`,
-    );
+  const dead = (await readText(files, path)) ?? "";
+  await refuseLiving(dead, directory, mark);
+  const gates = [`${path}.takeover`];
+  while (!(await claim(files, gates.at(-1)!, text))) {
+    const holder = (await readText(files, gates.at(-1)!)) ?? "";
+    await refuseLiving(holder, directory, mark);
+    gates.push(`${path}.takeover-${holder.replaceAll(" ", "-")}`);
   }
   try {
-    const held = await readText(files, path);
-    const [pid = "", started = ""] = (held ?? "").split(" ");
-    const now = Number(pid) > 0 ? await mark(Number(pid)) : undefined;
-    const alive = now !== undefined && (started === "" || started === now);
-    if (alive && Number(pid) !== process.pid) throw inUse(directory, Number(pid));
+    const held = (await readText(files, path)) ?? "";
+    if (held !== dead) await refuseLiving(held, directory, mark);
     await files.remove(path);
-    if (!(await claim(files, path, text))) throw inUse(directory, Number(pid));
+    if (!(await claim(files, path, text))) throw inUse(directory, process.pid);
   } finally {
-    await files.remove(gate);
+    for (const gate of gates) await files.remove(gate);
   }
+}
+
+/** A file that names this very process was left by an earlier one with its number: what is ours is in `mine`. */
+async function refuseLiving(holder: string, directory: string, mark: ProcessMark): Promise<void> {
+  const [pid = "", started = ""] = holder.split(" ");
+  if (!(Number(pid) > 0) || Number(pid) === process.pid) return;
+  const now = await mark(Number(pid));
+  if (now !== undefined && (started === "" || started === now)) throw inUse(directory, Number(pid));
 }

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { Fact, LogEntry, LogIdentity } from "../../hub/store.ts";
 import { EarshotError } from "../../protocol/errors.ts";
 import { type FilePort, nodeFiles } from "./file-port.ts";
-import { readIdentity } from "./identity.ts";
+import { IDENTITY, readIdentity } from "./identity.ts";
 import type { Ledger } from "./ledger.ts";
 import { readEntries } from "./reading.ts";
 import { recover, scanInto, segmentNames } from "./recover.ts";
@@ -87,7 +87,7 @@ async function readOn(directory: string, files: FilePort, ledger: Ledger): Promi
 }
 
 const nothingThere = (directory: string, files: FilePort): Promise<boolean> =>
-  files.stat(join(directory, "identity.json")).then(
+  files.stat(join(directory, IDENTITY)).then(
     () => false,
     () => true,
   );

@@ -15,6 +15,7 @@ const OLD_HEADER = 8;
 export const HEADER = 28;
 const PREFIX = 8;
 const LARGEST_RECORD = 64 * 1024 * 1024;
+const AHEAD_BYTES = 1024 * 1024;
 
 /** A fact as it is written; the order is there when a compaction wrote it again: it keeps its place among the others. */
 export type WrittenFact = readonly [kind: string, key: string, value: unknown, order?: number];
@@ -78,11 +79,22 @@ export function encodeBatch(entries: readonly LogEntry[], kept: readonly Fact[])
   return { batch: { entries, facts }, bytes };
 }
 
-/** What a compaction writes ahead of what it removes. */
-export const encodeAhead = (base: number, facts: readonly WrittenFact[]): LogRecord => ({
-  batch: { entries: [], facts, base },
-  bytes: encodeRecord({ b: base, ...(facts.length > 0 ? { f: facts } : {}) }),
-});
+/** What a compaction writes ahead of what it removes, in records of a moderate size; the last one says what is kept. */
+export function encodeAhead(base: number, facts: readonly WrittenFact[]): LogRecord[] {
+  const records: LogRecord[] = [];
+  let part: WrittenFact[] = [];
+  let size = 0;
+  for (const fact of facts) {
+    part.push(fact);
+    size += JSON.stringify(fact).length;
+    if (size < AHEAD_BYTES) continue;
+    records.push({ batch: { entries: [], facts: part }, bytes: encodeRecord({ f: part }) });
+    part = [];
+    size = 0;
+  }
+  records.push({ batch: { entries: [], facts: part, base }, bytes: encodeRecord({ b: base, f: part }) });
+  return records;
+}
 
 function encodeRecord(payload: unknown): Buffer {
   const text = JSON.stringify(payload);

@@ -137,11 +137,21 @@ export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<
 
   /** Live facts are written again at the end, safely, before the files they were in go. */
   async function compactNow(): Promise<Compaction> {
-    const { segments, held_by } = removable(ledger, retain ?? {}, Date.parse(clock.timestamp()));
+    const now = Date.parse(clock.timestamp());
+    const plan = (what: Retention) => {
+      const { segments, held_by } = removable(ledger, what, now);
+      const kept = ledger.segments[segments.length]?.first ?? 0;
+      const ahead = segments.length > 0 ? encodeAhead(kept, ledger.factsBefore(kept)) : [];
+      return { segments, held_by, ahead };
+    };
+    let chosen = plan(retain ?? {});
+    // Where most of it still counts, writing it again would make no room, and would not end.
+    if (bytesOf(chosen.ahead) * 2 > bytesOf(chosen.segments))
+      chosen = plan({ ...retain, bytes: Number.POSITIVE_INFINITY });
+    const { segments, held_by, ahead } = chosen;
     if (segments.length === 0) return { removed: 0, held_by };
-    const kept = ledger.segments[segments.length]!.first;
-    const facts = ledger.factsBefore(kept);
-    await writer.write([encodeAhead(kept, facts)]);
+    // One at a time: together they may be more than a segment takes.
+    for (const record of ahead) await writer.write([record]);
     for (const { name } of segments) {
       await files.remove(join(directory, name));
       ledger.segments.shift();
@@ -193,12 +203,15 @@ export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<
     torn_bytes: torn?.bytes ?? 0,
     append(entries, facts = []) {
       if (closing) return Promise.reject(isClosed());
+      let next = expected;
       for (const { seq } of entries) {
-        if (expected !== undefined && seq !== expected) return Promise.reject(outOfOrder(seq, expected));
-        expected = seq + 1;
+        if (next !== undefined && seq !== next) return Promise.reject(outOfOrder(seq, next));
+        next = seq + 1;
       }
       try {
-        return put({ record: encodeBatch(entries, facts) });
+        const record = encodeBatch(entries, facts);
+        expected = next;
+        return put({ record });
       } catch (error) {
         return Promise.reject(error as Error);
       }
@@ -213,6 +226,9 @@ export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<
     },
   };
 }
+
+const bytesOf = (list: readonly ({ readonly bytes: Buffer } | { readonly size: number })[]): number =>
+  list.reduce((sum, one) => sum + ("size" in one ? one.size : one.bytes.byteLength), 0);
 
 const cannotWrite = (directory: string, cause: Error): EarshotError =>
   new EarshotError(

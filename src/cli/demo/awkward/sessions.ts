@@ -108,7 +108,8 @@ const gap: Scenario = {
   language: "en",
   async play(act) {
     const { session } = act;
-    for (let i = 1; i <= 300; i++) await session.progress({ step: i, total_steps: 300 });
+    for (let i = 1; i <= 60; i++)
+      await session.tool({ tool: "look_into_box", summary: `Looking into box ${i}.` }, () => i);
     const agreed = await session.confirm({
       action: "Go on after skipping so much.",
       consequence: "The demo ends a little later. Nothing real happens.",

@@ -1,0 +1,12 @@
+// The page's own part: what the person writes goes to the server, and into the transcript.
+const live = document.querySelector("earshot-live");
+const form = document.querySelector("#chat");
+
+form.addEventListener("submit", async (event) => {
+  event.preventDefault();
+  const text = form.message.value.trim();
+  if (text === "") return;
+  form.message.value = "";
+  live.addTurn(text);
+  await fetch("/chat", { method: "POST", body: text });
+});
