@@ -22,10 +22,10 @@ let places = 0;
 const place = (): string => join(folder, `place-${++places}`);
 
 const script = writeScript({ seconds: 60, sessions: 4, sentence_ms: 125, chunks: 5 });
-const entries = (count: number): LogEntry[] =>
+const entries = (count: number, from = 0): LogEntry[] =>
   Array.from({ length: count }, (_, i) => ({
-    seq: i + 1,
-    event: { ...script[i % script.length]!.event, event_id: `evt_${i}` } as never,
+    seq: from + i + 1,
+    event: { ...script[(from + i) % script.length]!.event, event_id: `evt_${from + i}` } as never,
   }));
 const encoded = (list: readonly LogEntry[]): Buffer[] =>
   list.map((entry) => Buffer.from(JSON.stringify(entry)));
@@ -33,9 +33,10 @@ const encoded = (list: readonly LogEntry[]): Buffer[] =>
 /** How many calls are under way at a time: what a busy agent with many sessions has. */
 const TOGETHER = 64;
 /** Events an agent may have said that are not on disk yet. */
-const UNDER_WAY = 256;
-const SINGLE = entries(400);
-const GROUPED = entries(TOGETHER * 100);
+const UNDER_WAY = 1024;
+/** Short, many and alternating: a disk that others use too is never the same for long. */
+const GROUPS = 12;
+const TRIALS = 60;
 
 const seconds = async (work: () => Promise<void> | void): Promise<number> => {
   const before = performance.now();
@@ -43,44 +44,46 @@ const seconds = async (work: () => Promise<void> | void): Promise<number> => {
   return (performance.now() - before) / 1000;
 };
 
-async function embedded(list: readonly LogEntry[], together: number): Promise<number> {
+/** Something that keeps entries, each group of them acknowledged before the next. */
+interface Keeper {
+  keep(group: readonly LogEntry[]): Promise<void> | void;
+  close(): Promise<void> | void;
+}
+
+async function embedded(): Promise<Keeper> {
   const store = await openEmbeddedStore({ directory: place() });
-  const took = await seconds(async () => {
-    for (let i = 0; i < list.length; i += together)
-      await Promise.all(list.slice(i, i + together).map((entry) => store.append([entry])));
-  });
-  await store.close();
-  return list.length / took;
+  return {
+    keep: async (group) => void (await Promise.all(group.map((entry) => store.append([entry])))),
+    close: () => store.close(),
+  };
 }
 
 /** No log can be faster than this and keep its word: one write and one sync for each group. */
-async function bare(list: readonly LogEntry[], together: number): Promise<number> {
+function bare(): Keeper {
   const file = openSync(place(), "a");
-  const took = await seconds(() => {
-    for (let i = 0; i < list.length; i += together) {
-      writeSync(file, Buffer.concat(encoded(list.slice(i, i + together))));
+  return {
+    keep(group) {
+      writeSync(file, Buffer.concat(encoded(group)));
       fdatasyncSync(file);
-    }
-  });
-  closeSync(file);
-  return list.length / took;
+    },
+    close: () => closeSync(file),
+  };
 }
 
-async function libsql(list: readonly LogEntry[], together: number): Promise<number> {
+function libsql(): Keeper {
   const database = new Database(place());
   database.exec("PRAGMA journal_mode = WAL");
   database.exec("PRAGMA synchronous = FULL");
   database.exec("CREATE TABLE log (seq INTEGER PRIMARY KEY, entry TEXT NOT NULL)");
   const insert = database.prepare("INSERT INTO log VALUES (?, ?)");
-  const took = await seconds(() => {
-    for (let i = 0; i < list.length; i += together) {
+  return {
+    keep(group) {
       database.exec("BEGIN");
-      for (const entry of list.slice(i, i + together)) insert.run(entry.seq, JSON.stringify(entry));
+      for (const entry of group) insert.run(entry.seq, JSON.stringify(entry));
       database.exec("COMMIT");
-    }
-  });
-  database.close();
-  return list.length / took;
+    },
+    close: () => void database.close(),
+  };
 }
 
 /** Events a second that reach 1,000 listeners in this process, as fast as the log takes them. */
@@ -130,23 +133,33 @@ const onDisk = async () => {
 };
 const inMemory = async () => ({ store: createMemoryStore(), close: async () => {} });
 
-const runs: Record<string, () => Promise<number>> = {
-  single_embedded: () => embedded(SINGLE, 1),
-  single_bare: () => bare(SINGLE, 1),
-  single_libsql: () => libsql(SINGLE, 1),
-  group_embedded: () => embedded(GROUPED, TOGETHER),
-  group_bare: () => bare(GROUPED, TOGETHER),
-  group_libsql: () => libsql(GROUPED, TOGETHER),
-  talk_embedded: () => talk(onDisk),
-  talk_memory: () => talk(inMemory),
-};
 const results: Record<string, number[]> = {};
-for (let trial = 0; trial < 8; trial++) {
-  for (const [name, run] of Object.entries(runs)) {
-    const result = await run();
-    // The first round warms up.
-    if (trial > 0) results[name] = [...(results[name] ?? []), result];
+const note = (name: string, result: number) => {
+  results[name] = [...(results[name] ?? []), result];
+};
+
+/** Entries a second, for each keeper by turns; the first tenth warms up. */
+async function compare(kind: string, together: number): Promise<void> {
+  const keepers = { embedded: await embedded(), bare: bare(), libsql: libsql() };
+  for (let trial = 0; trial < TRIALS; trial++) {
+    const list = entries(GROUPS * together, trial * GROUPS * together);
+    for (const [name, keeper] of Object.entries(keepers)) {
+      const took = await seconds(async () => {
+        for (let i = 0; i < list.length; i += together) await keeper.keep(list.slice(i, i + together));
+      });
+      if (trial >= TRIALS / 10) note(`${kind}_${name}`, list.length / took);
+    }
   }
+  for (const keeper of Object.values(keepers)) await keeper.close();
+}
+
+await compare("single", 1);
+await compare("group", TOGETHER);
+for (let trial = 0; trial < 12; trial++) {
+  const [disk, memory] = [await talk(onDisk), await talk(inMemory)];
+  if (trial === 0) continue;
+  note("talk_embedded", disk);
+  note("talk_memory", memory);
 }
 const figure = (name: string): number => median([...results[name]!]);
 /** The median of each trial's own ratio: both sides of it met the same moment. */
@@ -170,8 +183,8 @@ print(
   {
     name: "store",
     figures: {
-      ...Object.fromEntries(Object.keys(runs).map((name) => [`${name}_per_second`, figure(name)])),
-      entry_bytes: encoded(GROUPED).reduce((sum, { length }) => sum + length, 0) / GROUPED.length,
+      ...Object.fromEntries(Object.keys(results).map((name) => [`${name}_per_second`, figure(name)])),
+      entry_bytes: JSON.stringify(entries(1000)).length / 1000,
       reopen_100000_entries_seconds: await reopen(),
     },
     ratios: {

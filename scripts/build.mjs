@@ -11,3 +11,4 @@ rmSync(join(root, "dist"), { recursive: true, force: true });
 must("Generating", run(join(root, "scripts/generate.mjs"), ["--clean"]));
 must("The build", run(binOf("typescript", "tsc"), ["-p", "tsconfig.build.json"]));
 must("The element's bundle", run(join(root, "scripts/bundle-web.mjs")));
+must("The Inspector", run(join(root, "scripts/bundle-inspector.mjs")));

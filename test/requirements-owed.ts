@@ -13,7 +13,6 @@ export const OWED: Record<string, string[]> = {
   // the local transports: Unix socket and named pipe, stdio, gRPC
   desk: [],
   // live regions, the element, the page
-  browser: ["I18N-14"],
   // the suite and its reports
   conformance: ["CNF-21", "LVL-01", "LVL-02"],
   // duties of people, which no test can show; each with its reason

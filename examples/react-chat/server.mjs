@@ -1,5 +1,6 @@
 // Bundles the page as any React app is bundled, and serves it with the agent of the plain chat.
 import { readFileSync } from "node:fs";
+import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { start } from "../web-chat/server.mjs";
@@ -10,6 +11,9 @@ const { outputFiles } = await build({
   entryPoints: [path("app.jsx")],
   bundle: true,
   minify: true,
+  // Pieces that are loaded when needed: languages, transports.
+  splitting: true,
+  outdir: "/",
   write: false,
   format: "esm",
   platform: "browser",
@@ -21,7 +25,7 @@ const { outputFiles } = await build({
 
 const files = {
   "/": readFileSync(path("index.html"), "utf8"),
-  "/app.js": outputFiles[0].text,
+  ...Object.fromEntries(outputFiles.map(({ path, text }) => [`/${basename(path)}`, text])),
   "/style.css": readFileSync(path("../web-chat/style.css"), "utf8"),
 };
 const { url } = await start(files, Number(process.env.PORT ?? 4701));

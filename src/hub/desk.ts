@@ -105,6 +105,12 @@ export class QuestionDesk {
     return question;
   }
 
+  /** The process is about to stop: nothing is settled here any more. */
+  leaveOpen(): void {
+    for (const question of this.#all.values()) question.leaveOpen();
+    this.#all.clear();
+  }
+
   get questions(): Iterable<Question> {
     return this.#all.values();
   }

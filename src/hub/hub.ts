@@ -2,8 +2,7 @@
  * The switchboard: everything a listener can say arrives here, whatever the transport, and everything an agent does
  * leaves from here. It knows who is connected, on which terms, and which questions wait for whom.
  */
-import { Engine } from "../delivery/engine.ts";
-import type { LogEntry } from "../delivery/entry.ts";
+import type { Engine } from "../delivery/engine.ts";
 import type { Delivery } from "../delivery/lane.ts";
 import { EXTENSION_PREFIX, extensionOffer, resumeRequest } from "../protocol/extension.ts";
 import { negotiate, type Offer, renegotiate } from "../protocol/negotiate.ts";
@@ -17,9 +16,10 @@ import type {
   SubscriptionRequest,
 } from "../protocol/types.ts";
 import { mayAnswer, mayHear, mayHold, type Principal, viewOf } from "./access.ts";
+import { Deliveries } from "./deliveries.ts";
 import { QuestionDesk } from "./desk.ts";
-import { Digest } from "./digest.ts";
 import { Keeper } from "./keeping.ts";
+import { COME_BACK, closeOf, Leaving } from "./leaving.ts";
 import { createLog, LOG_BROKEN, type Log } from "./log.ts";
 import {
   type AppendOptions,
@@ -42,43 +42,33 @@ import { WaitingRoom } from "./waiting.ts";
 export type { AppendOptions, Handled, HubOptions, Incoming, SessionHandle, Subscribed } from "./options.ts";
 
 export class Hub {
-  readonly engine: Engine;
   readonly log: Log;
   readonly offer: Offer;
   readonly #options: HubOptions & typeof HUB_DEFAULTS;
+  readonly #deliveries: Deliveries;
   readonly #roster: Roster;
   readonly #desk: QuestionDesk;
   readonly #keeper: Keeper;
   readonly #sessions = new Map<string, SessionHandle>();
   readonly #waiting: WaitingRoom;
   readonly #retold: Throttle;
-  #timer: { at: number; cancel: () => void } | undefined;
+  readonly #leaving: Leaving;
 
   constructor(options: HubOptions) {
     this.#options = { ...HUB_DEFAULTS, ...options };
-    const { store, clock, ids, phrases, offer } = options;
+    const { store, clock, offer, backplane } = options;
     const own = extensionOffer(this.#options.ceiling_seconds);
     this.offer = { ...offer, extensions: [own, ...(offer.extensions ?? [])] };
-    const digest = new Digest(phrases);
     this.#waiting = new WaitingRoom(clock);
     this.#retold = new Throttle({ now: () => clock.now(), most: 20, forgive_ms: 1_000 });
-    this.engine = new Engine({
-      log: store.identity,
-      now: () => clock.now(),
-      timestamp: () => clock.timestamp(),
-      ids,
-      registry: this.registry,
-      words: digest,
-    });
-    const acknowledged = (entries: readonly LogEntry[]) => {
-      digest.feed(entries);
-      this.engine.append(entries);
-      this.#arm();
-    };
     const history = store.recent();
-    acknowledged(history);
-    const failed = () => this.closeAll("producer_shutdown", LOG_BROKEN);
-    this.log = createLog({ store, history, acknowledged, failed });
+    this.#deliveries = new Deliveries(options, this.registry, history);
+    this.log = createLog({
+      store,
+      history,
+      acknowledged: (entries) => backplane.announce(entries),
+      failed: () => this.closeAll("producer_shutdown", LOG_BROKEN),
+    });
     this.#keeper = new Keeper(this.log, store);
     this.#desk = new QuestionDesk({
       clock,
@@ -92,6 +82,25 @@ export class Hub {
       gone: (subscription) => this.#keeper.forget(subscription),
     });
     for (const subscription of this.#keeper.restore(store)) this.#roster.restore(subscription);
+    this.#leaving = new Leaving({
+      clock,
+      log: this.log,
+      keeper: this.#keeper,
+      desk: this.#desk,
+      waiting: this.#waiting,
+      roster: this.#roster,
+      deliveries: this.#deliveries,
+      sessions: () => this.#sessions.values(),
+    });
+  }
+
+  /** Whether the process is about to stop: nobody is asked anything any more. */
+  get leaving(): boolean {
+    return this.#leaving.begun;
+  }
+
+  get engine(): Engine {
+    return this.#deliveries.engine;
   }
 
   /** Extension prefixes in use, each with the address that declares it. */
@@ -100,7 +109,7 @@ export class Hub {
   }
 
   audit(record: AuditRecord): void {
-    this.#options.audit?.(record);
+    if (!this.#leaving.silences(record)) this.#options.audit?.(record);
   }
 
   append(event: Record<string, unknown>, options?: AppendOptions, proof?: symbol): Promise<void> {
@@ -119,6 +128,7 @@ export class Hub {
 
   /** A request always gets an answer (HS-04). With our extension it may go on where an earlier subscription was. */
   subscribe(request: SubscriptionRequest, principal: Principal, transport: string): Subscribed {
+    if (this.#leaving.begun) return { answer: COME_BACK };
     const resume = resumeRequest(request.extensions);
     const known = resume && this.#roster.own(resume.subscription_id, principal);
     if (!known) {
@@ -166,7 +176,7 @@ export class Hub {
     this.#attach(subscription, peer, lastEventId);
     if (changed) this.#keeper.remember(subscription);
     this.#reconsider(subscription);
-    this.#arm();
+    this.#deliveries.arm();
   }
 
   /** The line dropped, without a word. */
@@ -181,18 +191,21 @@ export class Hub {
   /** The producer ends a subscription, with a reason the listener can act on (HS-19). */
   close(subscription: HubSubscription, reason: string, sentence: string): void {
     const { peer } = subscription;
-    peer?.tell({
-      type: "subscription.close",
-      subscription_id: subscription.id,
-      reason_code: reason,
-      reason_message: sentence,
-    });
+    peer?.tell(closeOf(subscription, reason, sentence));
     this.#roster.remove(subscription);
     peer?.close(reason);
   }
 
   closeAll(reason: string, sentence: string): void {
     for (const subscription of this.#roster.all) this.close(subscription, reason, sentence);
+  }
+
+  /**
+   * The process is about to stop, and the next one goes on from the same log. Listeners are told to come back, and keep
+   * their place and their questions. What runs on somebody's yes has this long to end, so that its outcome is known.
+   */
+  leaveOpen(finish_seconds: number): Promise<void> {
+    return this.#leaving.leave(finish_seconds);
   }
 
   get subscriptions(): number {
@@ -332,7 +345,7 @@ export class Hub {
     if (peer) this.#attach(subscription, peer, lastEventId);
     this.#keeper.remember(subscription);
     this.#reconsider(subscription);
-    this.#arm();
+    this.#deliveries.arm();
     return true;
   }
 
@@ -357,7 +370,7 @@ export class Hub {
     subscription.renegotiate(this.#termsOf(result.request, result.answer, principal));
     this.#keeper.remember(subscription);
     this.#reconsider(subscription);
-    this.#arm();
+    this.#deliveries.arm();
     return result.answer;
   }
 
@@ -379,20 +392,5 @@ export class Hub {
       else question.drop(subscription.id);
     }
     this.#waiting.wake();
-  }
-
-  /** One timer for all deliveries that wait for their moment. */
-  #arm(): void {
-    const at = this.engine.next;
-    if (this.#timer?.at === at) return;
-    this.#timer?.cancel();
-    this.#timer = undefined;
-    if (at === Infinity) return;
-    const cancel = this.#options.clock.timer(at, () => {
-      this.#timer = undefined;
-      this.engine.run();
-      this.#arm();
-    });
-    this.#timer = { at, cancel };
   }
 }

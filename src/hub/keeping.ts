@@ -46,7 +46,7 @@ export class Keeper {
 
   /** One write for everybody who is sent a question at the same moment. */
   sent(question: Question): void {
-    if (this.#sent.size === 0) queueMicrotask(() => this.#flush());
+    if (this.#sent.size === 0) queueMicrotask(() => this.flush());
     this.#sent.add(question);
   }
 
@@ -55,7 +55,7 @@ export class Keeper {
     return this.#sentBefore.get(token) ?? [];
   }
 
-  #flush(): void {
+  flush(): void {
     const facts = [...this.#sent].flatMap(({ open, token, sentTo }) => {
       // Once it is settled, who was sent it goes with the event that says so.
       return open ? [factOf("sent", token, [...sentTo])] : [];

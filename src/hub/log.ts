@@ -24,6 +24,11 @@ export interface Log {
   ): Promise<void>;
   /** Facts that belong to no event. */
   keep(facts: readonly Fact[]): Promise<void>;
+  /**
+   * The process is about to stop, and the next one goes on from here: nothing is written any more, but the end of what
+   * had begun, until that is over too. Whoever still waits for the log waits for good, as if the power had gone.
+   */
+  stop(but: "ends" | "nothing"): void;
   readonly next: number;
 }
 
@@ -52,6 +57,8 @@ export interface LogOptions {
 /** Heard by everyone who listens when the log breaks: nothing else can tell them any more. */
 export const LOG_BROKEN = "The agent can no longer keep its record, so it has stopped. Nothing more is done.";
 
+const never = (): Promise<never> => new Promise(() => {});
+
 const languageOf = ({ language, localization_hints }: Record<string, unknown>): unknown =>
   language ?? (localization_hints as { primary_language?: string } | undefined)?.primary_language;
 
@@ -62,6 +69,7 @@ export function createLog({ store, acknowledged, failed, history = [] }: LogOpti
   const open = openAt(history);
   let seq = (history.at(-1)?.seq ?? 0) + 1;
   let broken: unknown;
+  let stopped: "ends" | "nothing" | undefined;
 
   const enter = (
     event: Record<string, unknown>,
@@ -147,6 +155,7 @@ export function createLog({ store, acknowledged, failed, history = [] }: LogOpti
     },
     async append(event, { facts, ...options } = {}) {
       if (broken) throw broken;
+      if (stopped && !(stopped === "ends" && event["type"] === "aaep:agent.tool.completed")) return never();
       const entries = [...ingest(event, options)];
       if (entries.length === 0 && !facts?.length) return;
       await write(entries, facts);
@@ -154,7 +163,11 @@ export function createLog({ store, acknowledged, failed, history = [] }: LogOpti
     },
     async keep(facts) {
       if (broken) throw broken;
+      if (stopped) return never();
       if (facts.length > 0) await write([], facts);
+    },
+    stop(but) {
+      stopped = but;
     },
   };
 }

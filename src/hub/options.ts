@@ -15,6 +15,7 @@ import type {
   SubscriptionRenegotiate,
   WhatIsHappening,
 } from "../protocol/types.ts";
+import type { Backplane } from "./backplane.ts";
 import type { DigestPhrases } from "./digest.ts";
 import type { EntryOptions } from "./log.ts";
 import type { Settlement } from "./questions.ts";
@@ -116,6 +117,8 @@ type ActRef = Pick<Act, "tool" | "tool_call_id" | "params_hash">;
 
 export interface HubOptions {
   readonly store: LogStore;
+  /** What it appends is announced here, and what it delivers is heard here. */
+  readonly backplane: Backplane;
   readonly clock: Clock;
   readonly ids: Ids;
   /** What the producer can serve; extensions beyond our own may be added. */
@@ -168,6 +171,8 @@ export interface SessionHandle {
   readonly audience: readonly string[] | undefined;
   /** A person asked for it to stop. */
   cancel(reason: string | undefined): void;
+  /** Settles when nothing runs any more that was begun on somebody's yes. */
+  finished(): Promise<unknown>;
 }
 
 /** Everything a listener may send besides a request. */

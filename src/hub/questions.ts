@@ -159,6 +159,12 @@ export class Question implements Standing {
     return this.#settle({ outcome: "withdrawn", origin: "withdrawn" });
   }
 
+  /** The process is about to stop: the question stays open, and is the next one's to settle. */
+  leaveOpen(): void {
+    this.#open = false;
+    this.#disarm();
+  }
+
   get #nextSeconds(): number {
     const { timeout_seconds } = this.spec.event;
     const seconds = Math.min(timeout_seconds, this.spec.ceiling_seconds - this.#totalSeconds);

@@ -163,6 +163,7 @@ export function createRecord(options: RecordOptions): AuditLog {
   return {
     store: {
       identity: store.identity,
+      ...(store.durable ? { durable: true } : {}),
       append: (entries, facts) => keep(entries, facts),
       recent: () => store.recent(),
       read: (from) => store.read(from),

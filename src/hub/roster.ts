@@ -108,6 +108,21 @@ export class Roster {
     this.#options.left(subscription);
   }
 
+  /**
+   * The process is about to stop, and the next one finds those who can come back where they were. Nobody has left
+   * because of it.
+   */
+  stop(): HubSubscription[] {
+    const all = this.all;
+    for (const subscription of all) {
+      subscription.cancelTimer?.();
+      subscription.phase = "closed";
+      subscription.live = false;
+    }
+    this.#all.clear();
+    return all;
+  }
+
   /** After the grace its answer is no longer waited for; it may still come back. */
   #letGo(subscription: HubSubscription, grace_seconds: number): void {
     const rest = Math.max(0, this.#options.resume_seconds - grace_seconds);

@@ -15,6 +15,8 @@ export interface Fact {
 
 export interface LogStore {
   readonly identity: LogIdentity;
+  /** What it keeps outlives the process: an agent that is stopped leaves things open for the next one. */
+  readonly durable?: boolean;
   /**
    * Resolves once entries and facts are kept: all of one call or none of it. Calls are made in order and answered in
    * order.

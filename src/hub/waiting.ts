@@ -4,6 +4,7 @@ import type { Clock } from "../protocol/clock.ts";
 export class WaitingRoom {
   readonly #clock: Clock;
   readonly #waiting = new Set<() => void>();
+  #closed = false;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -11,10 +12,12 @@ export class WaitingRoom {
 
   /** Resolves true once `found` says so; false when the time is up, or when `signal` says not to wait. */
   until(found: () => boolean, seconds: number, signal?: AbortSignal): Promise<boolean> {
+    if (this.#closed) return new Promise(() => {});
     if (found()) return Promise.resolve(true);
     if (seconds <= 0 || signal?.aborted) return Promise.resolve(false);
     return new Promise((resolve) => {
       const done = (answer: boolean) => {
+        if (this.#closed) return;
         this.#waiting.delete(check);
         cancel();
         signal?.removeEventListener("abort", stop);
@@ -28,6 +31,12 @@ export class WaitingRoom {
       signal?.addEventListener("abort", stop);
       this.#waiting.add(check);
     });
+  }
+
+  /** The process is about to stop: nobody here learns anything any more. */
+  close(): void {
+    this.#closed = true;
+    this.#waiting.clear();
   }
 
   wake(): void {

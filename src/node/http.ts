@@ -78,6 +78,7 @@ export const DENIED = {
   reason_code: "authorization_denied",
   reason_message: "You are known, but not entitled to hear this agent. Ask whoever runs it.",
 } as const;
+const STOPPING = "The agent is stopping or restarting. Try again in a moment.";
 /** Nothing here is a page, and nothing of it belongs into somebody else's. */
 const SAFE = { "x-content-type-options": "nosniff", "cross-origin-resource-policy": "same-origin" };
 
@@ -134,6 +135,9 @@ async function route(site: HttpSite, inquiry: Inquiry): Promise<HttpAnswer> {
   const { pathname } = url;
   if (pathname === MANIFEST_PATH || pathname === KEYS_PATH) return published(site, inquiry);
   const ours = pathname.startsWith(`${site.prefix}/`);
+  // An answer to a question must not be refused by an agent that only restarts.
+  if (ours && !site.ready())
+    return json(503, { error: "stopping", message: STOPPING }, { "retry-after": "1" });
   // Existing clients know nothing of a prefix.
   const bare = site.compat !== undefined && (pathname === "/events" || pathname === "/messages");
   const beside = !ours && !bare && pathname !== "/metrics";

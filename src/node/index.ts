@@ -13,6 +13,7 @@ export type { Principal, Role } from "../protocol/principal.ts";
 export { type Discovered, type DiscoverOptions, discover } from "./discover.ts";
 export { type GrpcOptions, type GrpcTls, type ServingGrpc, serveGrpc } from "./grpc.ts";
 export type { GrpcLimits } from "./grpc-calls.ts";
+export type { InspectorOptions } from "./inspector.ts";
 export { type IpcLimits, type IpcOptions, type ServingIpc, serveIpc } from "./ipc.ts";
 export { safeName, socketDirectory, socketPath } from "./ipc-path.ts";
 export { createFileTrustStore, knownProducersPath } from "./known-producers.ts";

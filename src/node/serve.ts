@@ -135,10 +135,11 @@ export async function serve(producer: Producer, options: ServeOptions = {}): Pro
     async close() {
       site.stop();
       kept?.remove();
-      producer.hub.closeAll("producer_shutdown", "The agent is shutting down.");
+      // Everyone is told at once; what runs on somebody's yes may take a little longer.
+      const closed = producer.close();
       // One turn of the loop for the last words, then nobody is waited for.
       await new Promise((resolve) => setTimeout(resolve, 20));
-      await Promise.all([ways.close(), stop()]);
+      await Promise.all([ways.close(), stop(), closed]);
       log("info", "closed", { url: http });
     },
   };

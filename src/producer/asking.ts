@@ -170,6 +170,8 @@ export class Asking {
     const stopped = anySignal(stage.signal, spec.signal);
     const isOver = () => stage.ended || stopped.signal.aborted;
     try {
+      // The process is about to stop: the agent asks again in the next one.
+      if (hub.leaving) return await new Promise<never>(() => {});
       if (isOver()) return WITHDRAWN;
       const known = stage.ledger.recall(spec);
       if (known) {

@@ -1,4 +1,6 @@
 /** What an agent's author starts with: a name, and every session of the agent is audible, answerable and gated. */
+import { createMemoryBackplane } from "../backplanes/memory.ts";
+import type { Backplane } from "../hub/backplane.ts";
 import { Hub, type HubOptions } from "../hub/hub.ts";
 import { HUB_DEFAULTS } from "../hub/options.ts";
 import type { LogStore } from "../hub/store.ts";
@@ -25,6 +27,8 @@ export interface ProducerOptions extends ProducerIdentity {
   /** The library's own sentences in other languages than English, by tag. */
   readonly phrases?: Readonly<Record<string, Phrases>>;
   readonly store?: LogStore;
+  /** What joins hubs that deliver from the same log; in memory by default. Close it yourself, after the producer. */
+  readonly backplane?: Backplane;
   readonly clock?: Clock;
   readonly random?: RandomBytes;
   readonly extensions?: readonly ExtensionOffer[];
@@ -72,6 +76,13 @@ export interface Producer {
   resume(session_id: string, options?: { readonly signal?: AbortSignal }): Session;
   /** The sessions that were open when the process stopped and that no agent has resumed yet. */
   readonly interrupted: readonly InterruptedSession[];
+  /**
+   * Tells everyone that the agent stops. With a store that outlives the process nothing is given up: listeners are told
+   * to come back, questions stay open, sessions can be resumed by the next process on that store, and what runs on
+   * somebody's yes gets `finish_seconds` (5) to end, so that its outcome is known. From then on calls on a session do not
+   * settle any more. `keep: false` ends every subscription instead, as without such a store.
+   */
+  close(options?: { readonly keep?: boolean; readonly finish_seconds?: number }): Promise<void>;
   /** The one door for events that happened elsewhere: checked, marked, and running nothing. */
   readonly relay: Relay;
 }
@@ -98,6 +109,8 @@ export function createProducer(options: ProducerOptions): Producer {
       // Whoever does not want to know must not stop an answer on its way.
     }
   };
+  const undelivered = (error: unknown) => warn(`Something could not be delivered: ${String(error)}`);
+  const { backplane = createMemoryBackplane({ failed: undelivered }) } = options;
   const questions = { ...DEFAULT_TIMES, ...options.questions };
   const phrases = { en: ENGLISH, ...options.phrases };
   const offer: Offer = {
@@ -114,6 +127,7 @@ export function createProducer(options: ProducerOptions): Producer {
   };
   const hub = new Hub({
     store,
+    backplane,
     clock,
     ids,
     offer,
@@ -163,6 +177,10 @@ export function createProducer(options: ProducerOptions): Producer {
         if (!session.ended) await session.fail({ summary, category: "unknown" }).catch(() => undefined);
         throw error;
       }
+    },
+    async close({ keep = store.durable === true, finish_seconds = 5 } = {}) {
+      if (keep) await hub.leaveOpen(finish_seconds);
+      else hub.closeAll("producer_shutdown", "The agent is shutting down.");
     },
     relay: createRelay(hub, ids),
   };

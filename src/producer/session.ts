@@ -76,6 +76,7 @@ export class Session {
       session_id: stage.session_id,
       audience: given.audience,
       cancel: () => void this.#stop({ by: "user", reason: "user_request" }),
+      finished: () => this.#tools.finished(),
     };
     this.#asking = new Asking(stage, handle, questions, warn);
     this.#gate = new Gate(stage, this.#asking, { times: questions, onAccept, warn });

@@ -30,6 +30,8 @@ export class Tools {
   #running = 0;
   /** Calls of what cannot be undone that have started and not ended: cut off now, nobody knows how far they came. */
   readonly underWay = new Set<string>();
+  /** Calls that somebody said yes to, from their announcement to their report. */
+  readonly #agreed = new Set<Promise<unknown>>();
   /** How many have run to an end. */
   count = 0;
 
@@ -61,8 +63,28 @@ export class Tools {
       );
   }
 
+  /** Settles when everything that somebody said yes to has been reported. */
+  finished(): Promise<unknown> {
+    return Promise.allSettled(this.#agreed);
+  }
+
   /** Resolves with what the tool returned, or undefined if it was stopped or taken back before it could start. */
   async run<T>(
+    spec: AnySpec,
+    call: string | Intent,
+    work: (context: ToolContext) => T | Promise<T>,
+  ): Promise<{ readonly value: T } | undefined> {
+    const running = this.#run(spec, call, work);
+    if (typeof call === "string") return running;
+    this.#agreed.add(running);
+    try {
+      return await running;
+    } finally {
+      this.#agreed.delete(running);
+    }
+  }
+
+  async #run<T>(
     spec: AnySpec,
     call: string | Intent,
     work: (context: ToolContext) => T | Promise<T>,

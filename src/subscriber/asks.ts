@@ -3,7 +3,10 @@ import type { AwaitingClarification, AwaitingConfirmation } from "../protocol/ty
 
 export interface ConfirmationAsk {
   readonly event: AwaitingConfirmation;
-  /** True if the producer took it; undefined where the transport cannot say. */
+  /**
+   * True if the producer took it; undefined where that cannot be known. While the agent cannot be reached it is tried
+   * again for as long as the question was to stay open, and then rejects.
+   */
   accept(): Promise<boolean | undefined>;
   reject(): Promise<boolean | undefined>;
 }
@@ -24,16 +27,19 @@ export type ReplyFields =
       readonly reply_token: string;
       readonly response: string | boolean | number;
     };
-type Reply = (fields: ReplyFields) => Promise<boolean | undefined>;
+/** `seconds`: how long it is worth trying to get the answer through. */
+type Reply = (fields: ReplyFields, seconds: number) => Promise<boolean | undefined>;
 
 export function confirmationAsk(event: AwaitingConfirmation, reply: Reply): ConfirmationAsk {
-  const { reply_token } = event;
+  const { reply_token, timeout_seconds } = event;
   const decide = (decision: "accept" | "reject") =>
-    reply({ type: "confirmation.reply", reply_token, decision });
+    reply({ type: "confirmation.reply", reply_token, decision }, timeout_seconds);
   return { event, accept: () => decide("accept"), reject: () => decide("reject") };
 }
 
 export function clarificationAsk(event: AwaitingClarification, reply: Reply): ClarificationAsk {
-  const { reply_token } = event;
-  return { event, answer: (response) => reply({ type: "clarification.reply", reply_token, response }) };
+  const { reply_token, timeout_seconds } = event;
+  const answer = (response: string | boolean | number) =>
+    reply({ type: "clarification.reply", reply_token, response }, timeout_seconds);
+  return { event, answer };
 }

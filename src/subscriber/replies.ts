@@ -21,7 +21,9 @@ import {
 } from "./question-words.ts";
 
 export type AnswerInput =
-  | { readonly kind: "yes" | "no" | "confirm" | "more" }
+  | { readonly kind: "no" | "confirm" | "more" }
+  /** `unsure`: it may not have come by hand, so that it takes a second step whatever is asked. */
+  | { readonly kind: "yes"; readonly unsure?: boolean }
   /** A person's own words, or the number of a choice. */
   | { readonly kind: "text"; readonly text: string };
 
@@ -179,14 +181,13 @@ export class Desk {
     if (!question.heard) return this.#note(question, "not_heard_yet", now);
     const allowed = (question.event as AwaitingConfirmation).allowed_replies ?? ["accept", "reject"];
     if (!allowed.includes("accept")) return this.#note(question, "answer_refuse_only", now);
-    const grave = isGrave(question.event as AwaitingConfirmation);
     if (input.kind === "yes") {
-      if (!grave) return this.#decide(question, "accept");
+      if (!isGrave(question.event as AwaitingConfirmation) && !input.unsure)
+        return this.#decide(question, "accept");
       // Saying yes again is not the second step: a repeated key must not pass for a decision.
       return this.#readBack(question, now);
     }
-    if (input.kind === "confirm" && grave && question.step === "read_back")
-      return this.#decide(question, "accept");
+    if (input.kind === "confirm" && question.step === "read_back") return this.#decide(question, "accept");
     this.#note(question, "not_an_answer", now);
   }
 

@@ -70,6 +70,8 @@ const OWN_OPTIONS = new Set(["subscriber_id", "subscriber_name", "reconnect", "c
 const MOST_WAITING = 10_000;
 /** Answers that may have been lost on the way, kept until the producer is known to have them. */
 const MOST_ANSWERS = 64;
+const NOT_THROUGH =
+  "The agent could not be reached in time, so it is not known whether it has your answer. Listen for what it says of the question when it is back; if it asks again, answer again.";
 /** How long a goodbye over a line that is down is tried for: whoever leaves does not want to wait. */
 const GOODBYE_MS = 2_000;
 
@@ -320,15 +322,31 @@ export class Subscriber implements AsyncIterable<AgentEvent> {
     if (answer) void this.#line?.send(answer).catch(() => undefined);
   }
 
-  readonly #reply = async (fields: ReplyFields): Promise<boolean | undefined> => {
+  readonly #reply = async (fields: ReplyFields, seconds: number): Promise<boolean | undefined> => {
     const { reply_token } = fields;
     const message = { ...fields, subscription_id: this.id, timestamp: this.#clock.timestamp() };
     this.#answers.set(reply_token, message);
     if (this.#answers.size > MOST_ANSWERS) this.#answers.delete(this.#answers.keys().next().value!);
-    const { taken } = await this.#send(message);
+    const taken = await this.#getThrough(message, this.#clock.now() + seconds * 1000);
     if (taken !== undefined) this.#answers.delete(reply_token);
     return taken;
   };
+
+  /** What a person said is said again while the agent cannot be reached: it may only be restarting. */
+  async #getThrough(message: OtherMessage, until: number): Promise<boolean | undefined> {
+    for (let attempt = 0; ; attempt++) {
+      try {
+        const { taken } = await this.#send(message);
+        // An earlier try may have arrived, and the token is used only once: then a no to this one says nothing.
+        return attempt > 0 && taken === false ? undefined : taken;
+      } catch (error) {
+        if (this.#ended || (error as Partial<LineError>).reconnect !== true) throw error;
+        const at = this.#clock.now() + backoff(attempt, this.#options.random ?? Math.random);
+        if (at >= until) throw new EarshotError("agent_unreachable", NOT_THROUGH, { cause: error });
+        await new Promise<void>((resolve) => this.#clock.timer(at, resolve));
+      }
+    }
+  }
 
   /** Waits for the line while it is being brought back: what a person said is not lost because it was said in between. */
   async #send(message: OtherMessage): Promise<Sent> {

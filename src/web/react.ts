@@ -14,14 +14,17 @@ export interface UseEarshotOptions extends Partial<EarSettings> {
   readonly onEvent?: (event: AgentEvent) => void;
   /** Called with words about what happened, for a transcript of your own. */
   readonly onNote?: (utterance: Utterance) => void;
-  /** Called with each announcement this tab should make; hand it to your own live region. */
+  /**
+   * Called with each announcement this tab should make; hand it to your own live region. With it the page is a mouth of
+   * its own, gets questions as `asked`, and no `<EarshotLive>` for the same agent may be there.
+   */
   readonly onSay?: (utterance: Utterance) => void;
 }
 
 export interface Earshot {
   readonly line: LineState;
   readonly settings: EarSettings;
-  /** The question to put to the person now, in this tab. */
+  /** The question to put to the person now, in this tab; only with `onSay`. */
   readonly asked: Utterance | undefined;
   readonly questions: number;
   answer(input: AnswerInput): void;
@@ -42,7 +45,11 @@ export function useEarshot(src: string, options: UseEarshotOptions = {}): Earsho
   const { account } = options;
 
   useEffect(() => {
-    const presence = () => ({ at: Date.now(), visible: document.visibilityState === "visible" });
+    // Whoever only looks on must not take the word from whoever speaks.
+    const presence = () => ({
+      at: Date.now(),
+      visible: latest.current.onSay !== undefined && document.visibilityState === "visible",
+    });
     const { token } = latest.current;
     const made = new Ear(
       {

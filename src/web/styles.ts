@@ -2,7 +2,7 @@
  * How the element looks: plain, with system colours, so that high-contrast and forced-colors modes are the person's
  * own, and dark is dark where the page is (`color-scheme`). Sizes follow the text; touch targets are large; nothing moves. Pages change it by parts and properties.
  */
-export const STYLES = `
+const STYLES = `
 :host {
   display: block;
   color: var(--earshot-text, CanvasText);

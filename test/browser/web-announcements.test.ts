@@ -351,11 +351,17 @@ describe.skipIf(skipsBrowser)(`what a page announces${BROWSER_NOTE}`, () => {
     }
     void transfer(there.agent, { count: 0 });
     await dialogOf(page).waitFor();
-    const question = await read("dialog");
-    const place_ = (words: string) => question.findIndex((one) => one.includes(words));
-    expect(place_("alertdialog, Question from Bank")).toBeGreaterThanOrEqual(0);
-    expect(place_("Transfer 500 dollars to savings.")).toBeLessThan(place_("If you say yes"));
-    expect(place_("If you say yes")).toBeLessThan(place_("button, Refuse"));
-    expect(place_("button, Refuse")).toBeLessThan(place_("button, Decide later"));
+    const question = (await read("dialog")).join("\n");
+    const asked = [
+      "alertdialog, Question from Bank",
+      "Careful, high risk.",
+      "Transfer 500 dollars to savings.",
+      "If you say yes: The money moves at once.",
+      "button, Refuse",
+      "button, Check before allowing",
+      "button, Decide later",
+    ].map((words) => question.indexOf(words));
+    expect(asked[0]).toBeGreaterThanOrEqual(0);
+    expect(asked).toEqual([...asked].sort((one, other) => one - other));
   });
 });

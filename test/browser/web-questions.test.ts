@@ -36,7 +36,7 @@ describe.skipIf(skipsBrowser)(`a question in a page${BROWSER_NOTE}`, () => {
   });
 
   async function open(attributes = "", body = FIELD): Promise<Page> {
-    place = await openPlace({ "/": pageOf({ attributes, body }) }, agentOf());
+    place = await openPlace({ "/": pageOf({ attributes: `speed=fast ${attributes}`, body }) }, agentOf());
     cleanups.push(() => place.close());
     context = await newContext(browser);
     cleanups.push(() => context.close());

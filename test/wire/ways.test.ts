@@ -14,7 +14,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { addressesIn, subscribe } from "../../src/connect/index.ts";
-import { discover, type LogEntry, type ServeOptions, type Serving, serve } from "../../src/node/index.ts";
+import {
+  discover,
+  generateSigningKey,
+  type LogEntry,
+  type ServeOptions,
+  type Serving,
+  serve,
+} from "../../src/node/index.ts";
 import { createProducer, type Producer } from "../../src/producer/producer.ts";
 import type { ProducerManifest } from "../../src/protocol/types.ts";
 import { createAuthorities } from "../security/wire-tls.ts";
@@ -131,6 +138,25 @@ describe("serve opens", () => {
     expect(asked).toEqual(["local", "local"]);
     listener.close();
   });
+});
+
+it("its manifest is signed as served: a listener that insists on a signature is satisfied over each way: MAN-07, MAN-08", async () => {
+  const { privateKey, publicKey } = await generateSigningKey("test");
+  const [serving] = await start({ grpc: true, signing: { key: privateKey, kid: "test" } });
+  for (const way of [serving.unix!, serving.http, serving.ws, serving.grpc!]) {
+    const listener = await subscribe(way, { token: serving.token!, trust: { keys: { keys: [publicKey] } } });
+    listener.close();
+  }
+});
+
+it("its manifest says how many may listen, as the limits have it", async () => {
+  const [usual] = await start();
+  expect((await manifestOf(usual)).max_concurrent_subscriptions).toBe(10_000);
+  const [few] = await start({ limits: { connections: 7 }, unix: false });
+  expect((await manifestOf(few)).max_concurrent_subscriptions).toBe(7);
+  const agent = createProducer({ agent_id: "fewer", hub: { max_subscriptions: 3 }, warn: () => {} });
+  open.push(await serve(agent, { port: 0, token_file: false, log: () => {} }));
+  expect((await manifestOf(open.at(-1)!)).max_concurrent_subscriptions).toBe(3);
 });
 
 describe("where a way cannot be opened", () => {

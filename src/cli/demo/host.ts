@@ -16,7 +16,7 @@ import { type EmbeddedStore, openEmbeddedStore } from "../../stores/embedded/sto
 import type { Io } from "../command.ts";
 import { createDemo, DEMO_ID, type Demo } from "./agent.ts";
 import { createDriverHook } from "./drivers.ts";
-import { demoRoutes } from "./routes.ts";
+import { DEMO_PATH, demoRoutes } from "./routes.ts";
 
 export const DEFAULT_PORT = 4600;
 const LAST_PORT = 65_535;
@@ -99,6 +99,7 @@ async function open(io: Io, demo: Demo, options: HostOptions): Promise<Serving> 
     token_file: tokenDirectory({ ...io.env }),
     compat: compat && createDriverHook(demo, systemClock),
     routes: demoRoutes(demo),
+    inspector: { prompt: DEMO_PATH },
     log,
   };
   const runtime = io.env["XDG_RUNTIME_DIR"];

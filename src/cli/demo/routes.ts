@@ -3,7 +3,7 @@ import { EarshotError } from "../../index.ts";
 import type { Routes } from "../../node/index.ts";
 import type { Demo } from "./agent.ts";
 
-const PATH = "/demo/sessions";
+export const DEMO_PATH = "/demo/sessions";
 const EXAMPLE = 'Send JSON such as {"text":"book a room"}, or {"scenario":"flood"}.';
 
 const refuse = (status: number, error: string, message: string, headers: Record<string, string> = {}) =>
@@ -12,7 +12,7 @@ const refuse = (status: number, error: string, message: string, headers: Record<
 export const demoRoutes =
   (demo: Demo): Routes =>
   async (request) => {
-    if (new URL(request.url).pathname !== PATH) return undefined;
+    if (new URL(request.url).pathname !== DEMO_PATH) return undefined;
     if (request.method !== "POST")
       return refuse(405, "method_not_allowed", `Send a POST here. ${EXAMPLE}`, { allow: "POST" });
     let body: unknown;

@@ -9,6 +9,8 @@ export interface Line {
   readonly began: number;
   /** Not typed letter by letter with an Enter of its own: it may have been written long before it was read. */
   readonly inOnePiece: boolean;
+  /** Typed or dictated or pasted: a whole line, alone, in one piece. */
+  readonly phrase: boolean;
   /** From a pipe or a file: nobody is known to sit there. */
   readonly piped: boolean;
 }
@@ -52,7 +54,13 @@ function byHand(stdin: Io["stdin"], now: () => number, events: InputEvents): Inp
     if (closed) return;
     if (typed.do === "echo") events.echo(typed.text);
     else if (typed.do === "line")
-      events.line({ text: typed.text, began: typed.began, inOnePiece: typed.pasted, piped: false });
+      events.line({
+        text: typed.text,
+        began: typed.began,
+        inOnePiece: typed.pasted,
+        phrase: typed.phrase,
+        piped: false,
+      });
     else if (typed.do === "key") events.key(typed.key);
     else events[typed.do]();
   };
@@ -84,12 +92,14 @@ function byPipe(stdin: Io["stdin"], now: () => number, events: InputEvents): Inp
   const read = (chunk: Buffer | string) => {
     const lines = (rest + (typeof chunk === "string" ? chunk : decoder.write(chunk))).split(/\r?\n/u);
     rest = lines.pop()!.slice(0, LONGEST_LINE);
-    const taken = lines.slice(0, MOST_LINES);
+    // Of a flood each word once: nobody wants to be told the same twenty times.
+    const taken = lines.length > MOST_LINES ? [...new Set(lines.slice(0, MOST_LINES))] : lines;
     for (const text of taken)
       events.line({
         text: text.trim(),
         began: now(),
         inOnePiece: lines.length > 1 || rest !== "",
+        phrase: false,
         piped: true,
       });
     if (lines.length === taken.length) return;

@@ -7,7 +7,13 @@
 export type Typed =
   /** To be written, so that the person sees and hears what they type. */
   | { readonly do: "echo"; readonly text: string }
-  | { readonly do: "line"; readonly text: string; readonly began: number; readonly pasted: boolean }
+  | {
+      readonly do: "line";
+      readonly text: string;
+      readonly began: number;
+      readonly pasted: boolean;
+      readonly phrase: boolean;
+    }
   /** One key, in a listener that takes single keys. */
   | { readonly do: "key"; readonly key: string }
   /** A text with line ends came in one piece; it waits for Enter. */
@@ -19,6 +25,12 @@ export type Typed =
 export const HELD_MS = 700;
 /** Nobody presses Enter so soon after a piece of several characters: it is the end of a paste that came in two. */
 const PASTE_TAIL_MS = 30;
+/**
+ * A whole line at once with nothing near it: what dictation, a switch or an on-screen keyboard sends. It may also be a
+ * paste, so that it can begin an answer and never be all of it.
+ */
+const PHRASE_ALONE_MS = 250;
+const LONGEST_PHRASE = 200;
 /** No hand is faster than this, letter after letter. */
 const FASTEST_KEY_MS = 20;
 const LONGEST_LINE = 16_384;
@@ -59,7 +71,9 @@ export class Keyboard {
     this.#rest = "";
     const out: Typed[] = [];
     const visible = text.replaceAll(/\u001b\[[0-?]*[ -/]*[@-~]/gu, "");
+    const phrase = this.#isPhrase(text, now);
     const inOnePiece =
+      !phrase &&
       visible.length > 1 &&
       /[^\r]/u.test(visible) &&
       /\r/u.test(visible) &&
@@ -82,11 +96,14 @@ export class Keyboard {
       }
       const character = String.fromCodePoint(rest.codePointAt(0)!);
       at += character.length;
-      if (character === "\r" && (inOnePiece || tail || this.#bracketed || this.#tooFast(now))) {
+      if (character === "\r" && !phrase && (inOnePiece || tail || this.#bracketed || this.#tooFast(now))) {
         out.push(...this.#add(" ", now, NONE));
         told = true;
         this.#pasted = true;
-      } else out.push(...this.#take(character, now, inOnePiece || this.#bracketed ? NONE : keys));
+      } else
+        out.push(
+          ...this.#take(character, now, phrase || inOnePiece || this.#bracketed ? NONE : keys, phrase),
+        );
     }
     if (told) out.push({ do: "pasted" });
     // Letters of other scripts come in several units; two of them at once are a piece.
@@ -110,13 +127,19 @@ export class Keyboard {
     return letters > 2 && now - this.#began < letters * FASTEST_KEY_MS;
   }
 
-  #take(character: string, now: number, keys: ReadonlySet<string>): Typed[] {
+  #isPhrase(text: string, now: number): boolean {
+    const alone = now - Math.max(this.#lastKey.at, this.#pieceAt) >= PHRASE_ALONE_MS;
+    const whole = /^[^\r\u001b]{2,}\r$/u.test(text) && text.length <= LONGEST_PHRASE;
+    return alone && whole && this.#line === "" && !this.#bracketed && this.#rest === "";
+  }
+
+  #take(character: string, now: number, keys: ReadonlySet<string>, phrase: boolean): Typed[] {
     switch (character) {
       case "\r": {
         // On an empty line there is nothing to move away from: a blank line would only be in a reader's way.
         const echo = this.#line === "" ? [] : [{ do: "echo", text: "\n" } as const];
         const began = this.#line === "" ? now : this.#began;
-        const line = { do: "line", text: this.#line.trim(), began, pasted: this.#pasted } as const;
+        const line = { do: "line", text: this.#line.trim(), began, pasted: this.#pasted, phrase } as const;
         this.discard();
         return [...echo, line];
       }

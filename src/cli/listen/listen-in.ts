@@ -22,7 +22,7 @@ import { createOutput, jsonLine, type Output, type OutputOptions } from "./outpu
 import { nameOf, oneLine } from "./plain.ts";
 import { Screen } from "./screen.ts";
 import { type StepVoice, stepping } from "./step.ts";
-import { BRAILLE_HELP, HELP, KEY_HELP, SAY, STEP_HELP } from "./texts.ts";
+import { BRAILLE_HELP, helpLines, inTheirLanguage, KEY_HELP, SAY, STEP_HELP } from "./texts.ts";
 import { KEYS, readWish, type Wish } from "./words.ts";
 
 export interface ListenOptions extends OutputOptions {
@@ -220,9 +220,8 @@ class Sitting {
   }
 
   #notice(text: string): void {
-    this.#want(() =>
-      this.#announcer.notice([[this.#announcer.phrases.content(text, "en")]], this.#clock.now()),
-    );
+    const words = inTheirLanguage(text, this.#announcer.phrases);
+    this.#want(() => this.#announcer.notice([words], this.#clock.now()));
   }
 
   get #waiting(): number {
@@ -255,7 +254,7 @@ class Sitting {
 
   #key(key: string): void {
     const word = KEYS[key]!;
-    this.#line({ text: word, began: this.#clock.now(), inOnePiece: false, piped: false });
+    this.#line({ text: word, began: this.#clock.now(), inOnePiece: false, phrase: false, piped: false });
     this.#afterKey = /^[a-z]$/u.test(key) ? word.slice(1) : "";
   }
 
@@ -307,7 +306,7 @@ class Sitting {
     if (this.#step) this.#notice(SAY.nothingWaits);
   }
 
-  #answer(wish: Wish & { do: "answer" | "text" }, { text, began, inOnePiece, piped }: Line): void {
+  #answer(wish: Wish & { do: "answer" | "text" }, { text, began, inOnePiece, phrase, piped }: Line): void {
     const { question } = this.#announcer;
     const input = wish.do === "answer" ? wish.input : ({ kind: "text", text } as const);
     if (!question) {
@@ -323,7 +322,7 @@ class Sitting {
     if (heardAt === undefined || began < heardAt + REACTION_MS) return this.#notice(SAY.typedAhead);
     if (inOnePiece) return this.#notice(SAY.pieceNoAnswer);
     if (piped && isGrave(question as never) && input.kind !== "no") return this.#notice(SAY.pipedNoYes);
-    this.#send(input);
+    this.#send(input.kind === "yes" && phrase ? { ...input, unsure: true } : input);
   }
 
   #send(input: (Wish & { do: "answer" })["input"]): void {
@@ -352,7 +351,7 @@ class Sitting {
   }
 
   #help(): void {
-    for (const line of HELP) this.#notice(line);
+    for (const line of helpLines(this.#announcer.phrases)) this.#notice(line);
     if (this.#output.forward) this.#notice(BRAILLE_HELP);
     else if (this.#step) this.#notice(STEP_HELP);
     if (this.#options.keys) this.#notice(KEY_HELP);

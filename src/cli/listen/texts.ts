@@ -1,4 +1,5 @@
 /** The listener's own words about typing and leaving. What agents do is told by the announcer, in the person's language. */
+import type { MessageKey, Phrases, Run } from "../../subscriber/announcer.ts";
 
 export const SAY = {
   greeting: (names: string) => `Listening to ${names}. Type help and press Enter to learn what you can say.`,
@@ -27,7 +28,27 @@ export const SAY = {
   left: "You stopped listening. The agent goes on without you.",
 } as const;
 
-export const HELP = [
+/** Where the announcer has a sentence to the same effect in the person's language, that one is said. */
+const TRANSLATED: ReadonlyMap<string, MessageKey> = new Map([
+  [SAY.typedAhead, "not_heard_yet"],
+  [SAY.pieceNoAnswer, "not_an_answer"],
+  [SAY.noHistory, "nothing_said"],
+]);
+
+export function inTheirLanguage(text: string, phrases: Phrases): Run[] {
+  const key = phrases.catalog.language === "en" ? undefined : TRANSLATED.get(text);
+  return key ? phrases.say(key) : [phrases.content(text, "en")];
+}
+
+const WORDS = ["yes", "no", "confirm", "more", "repeat", "what"] as const;
+
+export function helpLines(phrases: Phrases): readonly string[] {
+  if (phrases.catalog.language === "en") return HELP;
+  const own = WORDS.map((word) => `${phrases.text(`word_${word}`)} for ${word}`).join(", ");
+  return [`Your own words work too: ${own}.`, ...HELP];
+}
+
+const HELP = [
   "Type a word, then press Enter.",
   "yes: allow what is asked. What is risky or cannot be undone is then read back to you.",
   "confirm: allow it, after it was read back.",

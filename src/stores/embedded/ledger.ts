@@ -84,8 +84,7 @@ export class Ledger {
       if (!point || at - point.at >= STRETCH) segment.points.push({ at, seq: first.seq });
     }
     for (const entry of batch.entries) this.#takeEntry(segment, entry);
-    for (const [i, [kind, key, value, order]] of batch.facts.entries())
-      this.#takeFact({ kind, key, value }, order ?? number * MOST_FACTS + i, segment.first);
+    if (batch.facts.length > 0) this.#takeFacts(segment.first, batch.facts, number);
     if (batch.base !== undefined) this.base = batch.base;
   }
 
@@ -106,6 +105,11 @@ export class Ledger {
     segment.sessions.add(session_id);
     if (ENDS.has(type)) this.open.delete(session_id);
     else if (!this.open.has(session_id)) this.open.set(session_id, seq);
+  }
+
+  #takeFacts(segment: number, facts: readonly WrittenFact[], number: number): void {
+    for (const [i, [kind, key, value, order]] of facts.entries())
+      this.#takeFact({ kind, key, value }, order ?? number * MOST_FACTS + i, segment);
   }
 
   #takeFact(fact: Fact, order: number, segment: number): void {

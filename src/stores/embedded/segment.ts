@@ -16,6 +16,10 @@ export const HEADER = 28;
 const PREFIX = 8;
 const LARGEST_RECORD = 64 * 1024 * 1024;
 const AHEAD_BYTES = 1024 * 1024;
+/** UTF-8 takes at most three bytes for what a string counts as one. */
+const MOST_PER_UNIT = 3;
+const KEPT_SCRATCH = 4 * 1024 * 1024;
+const NO_FACTS: readonly WrittenFact[] = [];
 
 /** A fact as it is written; the order is there when a compaction wrote it again: it keeps its place among the others. */
 export type WrittenFact = readonly [kind: string, key: string, value: unknown, order?: number];
@@ -62,25 +66,24 @@ export function encodeHeader(first: number, created: number): Buffer {
   return header;
 }
 
-/** A batch, and the bytes it is written as. */
+/** A batch, and the text it is written as. */
 export interface LogRecord {
   readonly batch: Batch;
-  readonly bytes: Buffer;
+  readonly text: string;
 }
 
 /** Undefined if there is nothing in it. */
-export function encodeBatch(entries: readonly LogEntry[], kept: readonly Fact[]): LogRecord | undefined {
+export function recordOf(entries: readonly LogEntry[], kept: readonly Fact[]): LogRecord | undefined {
   if (entries.length === 0 && kept.length === 0) return undefined;
-  const facts = kept.map(({ kind, key, value }): WrittenFact => [kind, key, value]);
-  const bytes = encodeRecord({
-    ...(entries.length > 0 ? { e: entries } : {}),
-    ...(facts.length > 0 ? { f: facts } : {}),
-  });
-  return { batch: { entries, facts }, bytes };
+  const facts =
+    kept.length === 0 ? NO_FACTS : kept.map(({ kind, key, value }): WrittenFact => [kind, key, value]);
+  const written =
+    facts.length === 0 ? { e: entries } : entries.length === 0 ? { f: facts } : { e: entries, f: facts };
+  return record({ entries, facts }, written);
 }
 
 /** What a compaction writes ahead of what it removes, in records of a moderate size; the last one says what is kept. */
-export function encodeAhead(base: number, facts: readonly WrittenFact[]): LogRecord[] {
+export function recordsAhead(base: number, facts: readonly WrittenFact[]): LogRecord[] {
   const records: LogRecord[] = [];
   let part: WrittenFact[] = [];
   let size = 0;
@@ -88,33 +91,54 @@ export function encodeAhead(base: number, facts: readonly WrittenFact[]): LogRec
     part.push(fact);
     size += JSON.stringify(fact).length;
     if (size < AHEAD_BYTES) continue;
-    records.push({ batch: { entries: [], facts: part }, bytes: encodeRecord({ f: part }) });
+    records.push(record({ entries: [], facts: part }, { f: part }));
     part = [];
     size = 0;
   }
-  records.push({ batch: { entries: [], facts: part, base }, bytes: encodeRecord({ b: base, f: part }) });
+  records.push(record({ entries: [], facts: part, base }, { b: base, f: part }));
   return records;
 }
 
-function encodeRecord(payload: unknown): Buffer {
-  const text = JSON.stringify(payload);
-  const size = Buffer.byteLength(text);
-  if (size > LARGEST_RECORD) {
+function record(batch: Batch, written: unknown): LogRecord {
+  const text = JSON.stringify(written);
+  if (text.length * MOST_PER_UNIT > LARGEST_RECORD && Buffer.byteLength(text) > LARGEST_RECORD) {
     throw new EarshotError(
       "log_too_large",
-      `One write of ${size} bytes is more than the log takes at once (${LARGEST_RECORD}). Append it in parts.`,
+      `One write is more than the log takes at once (${LARGEST_RECORD} bytes). Append it in parts.`,
     );
   }
-  const record = Buffer.allocUnsafe(PREFIX + size);
-  record.writeUInt32LE(size, 0);
-  record.write(text, PREFIX, "utf8");
-  record.writeUInt32LE(checksum(record, size), 4);
-  return record;
+  return { batch, text };
+}
+
+/** Turns records into bytes, in memory it uses again: a copy for each and one more for all would cost as much as the disk. */
+export class RecordEncoder {
+  #scratch = Buffer.allocUnsafeSlow(64 * 1024);
+
+  /** Good until the next call. `places` is told where each record begins. */
+  encode(records: readonly LogRecord[], places: number[]): Buffer {
+    let room = 0;
+    for (const { text } of records) room += PREFIX + text.length * MOST_PER_UNIT;
+    const scratch = room <= KEPT_SCRATCH ? this.#roomy(room) : Buffer.allocUnsafeSlow(room);
+    let at = 0;
+    for (const { text } of records) {
+      const size = scratch.write(text, at + PREFIX, "utf8");
+      scratch.writeUInt32LE(size, at);
+      scratch.writeUInt32LE(checksum(scratch, at, size), at + 4);
+      places.push(at);
+      at += PREFIX + size;
+    }
+    return scratch.subarray(0, at);
+  }
+
+  #roomy(room: number): Buffer {
+    if (this.#scratch.length < room) this.#scratch = Buffer.allocUnsafeSlow(room * 2);
+    return this.#scratch;
+  }
 }
 
 /** Over the length as well: a flipped length must not pass for another record. */
-const checksum = (record: Uint8Array, size: number): number =>
-  crc32(record.subarray(PREFIX, PREFIX + size), size) >>> 0;
+const checksum = (bytes: Uint8Array, at: number, size: number): number =>
+  crc32(bytes.subarray(at + PREFIX, at + PREFIX + size), size) >>> 0;
 
 function decodeBatch(text: string, version: number): Batch {
   const value = JSON.parse(text);
@@ -207,8 +231,7 @@ function brokenAt(buffer: Buffer, at: number): string | undefined {
   if (buffer.length - at < PREFIX) return "a record is cut off";
   const size = buffer.readUInt32LE(at);
   if (size > LARGEST_RECORD || at + PREFIX + size > buffer.length) return "a record is longer than the file";
-  const record = buffer.subarray(at, at + PREFIX + size);
-  if (size === 0 || checksum(record, size) !== record.readUInt32LE(4))
+  if (size === 0 || checksum(buffer, at, size) !== buffer.readUInt32LE(at + 4))
     return "a record does not match its checksum";
   return undefined;
 }

@@ -13,7 +13,7 @@ import { lockDirectory, type ProcessMark, processMark } from "./lock.ts";
 import { readEntries } from "./reading.ts";
 import { CLOSED, recover } from "./recover.ts";
 import { type Compaction, type Retention, removable } from "./retention.ts";
-import { encodeAhead, encodeBatch, type LogRecord } from "./segment.ts";
+import { type LogRecord, recordOf, recordsAhead } from "./segment.ts";
 import { repairTail, SegmentWriter } from "./writer.ts";
 
 export type { LogEntry } from "../../hub/store.ts";
@@ -50,13 +50,15 @@ export interface EmbeddedStore extends LogStore {
 
 interface Waiting {
   /** Absent where there is nothing to write: then it waits for its turn only. */
-  readonly record?: LogRecord | undefined;
-  readonly compact?: (done: Compaction) => void;
+  readonly record: LogRecord | undefined;
+  readonly compact: ((done: Compaction) => void) | undefined;
   resolve(): void;
   reject(error: unknown): void;
 }
 
 const MIB = 1024 * 1024;
+/** So that one group is handed on to listeners while the next is being made safe. */
+const GROUP_BYTES = 128 * 1024;
 
 export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<EmbeddedStore> {
   const { directory, retain, files = nodeFiles, clock = systemClock, random = systemRandom } = options;
@@ -99,18 +101,25 @@ export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<
   let expected = ledger.last === 0 ? undefined : ledger.last + 1;
   let cancelTimer: (() => void) | undefined;
 
-  function put(one: Omit<Waiting, "resolve" | "reject">): Promise<void> {
+  function put(record: LogRecord | undefined, compact?: Waiting["compact"]): Promise<void> {
     return new Promise((resolve, reject) => {
-      waiting.push({ ...one, resolve, reject });
+      waiting.push({ record, compact, resolve, reject });
       writing ??= Promise.resolve().then(writeAll);
     });
   }
 
-  /** What may be written together: everything up to the next compaction, which wants the log for itself. */
+  /** What is written together: up to the next compaction, which wants the log for itself, and not too much at once. */
   function nextGroup(): Waiting[] {
-    const at = waiting.findIndex(({ compact }) => compact);
-    const group = at === 0 ? waiting.slice(0, 1) : at > 0 ? waiting.slice(0, at) : waiting;
-    waiting = group === waiting ? [] : waiting.slice(group.length);
+    let size = 0;
+    let count = 0;
+    for (const { record, compact } of waiting) {
+      if (count > 0 && (compact || size > GROUP_BYTES)) break;
+      count++;
+      if (compact) break;
+      size += record?.text.length ?? 0;
+    }
+    const group = waiting.slice(0, count);
+    waiting = waiting.slice(count);
     return group;
   }
 
@@ -122,7 +131,7 @@ export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<
         if (failure !== undefined) throw failure;
         const [first] = group;
         if (first?.compact) first.compact(await compactNow());
-        else await writer.write(group.flatMap(({ record }) => record ?? []));
+        else await writer.write(recordsIn(group));
         for (const one of group) one.resolve();
       } catch (error) {
         const first = failure === undefined;
@@ -141,13 +150,14 @@ export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<
     const plan = (what: Retention) => {
       const { segments, held_by } = removable(ledger, what, now);
       const kept = ledger.segments[segments.length]?.first ?? 0;
-      const ahead = segments.length > 0 ? encodeAhead(kept, ledger.factsBefore(kept)) : [];
+      const ahead = segments.length > 0 ? recordsAhead(kept, ledger.factsBefore(kept)) : [];
       return { segments, held_by, ahead };
     };
     let chosen = plan(retain ?? {});
     // Where most of it still counts, writing it again would make no room, and would not end.
-    if (bytesOf(chosen.ahead) * 2 > bytesOf(chosen.segments))
-      chosen = plan({ ...retain, bytes: Number.POSITIVE_INFINITY });
+    const rewritten = chosen.ahead.reduce((sum, { text }) => sum + text.length, 0);
+    const removed = chosen.segments.reduce((sum, { size }) => sum + size, 0);
+    if (rewritten * 2 > removed) chosen = plan({ ...retain, bytes: Number.POSITIVE_INFINITY });
     const { segments, held_by, ahead } = chosen;
     if (segments.length === 0) return { removed: 0, held_by };
     // One at a time: together they may be more than a segment takes.
@@ -165,7 +175,7 @@ export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<
     const done = (compaction: Compaction) => {
       result = compaction;
     };
-    await put({ compact: done });
+    await put(undefined, done);
     return result;
   };
   // A failure to remove is a failure of the log, and everyone who appends hears of it.
@@ -200,6 +210,7 @@ export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<
   const isClosed = () => new EarshotError("log_closed", "The log has been closed.");
   return {
     identity,
+    durable: true,
     torn_bytes: torn?.bytes ?? 0,
     append(entries, facts = []) {
       if (closing) return Promise.reject(isClosed());
@@ -209,9 +220,9 @@ export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<
         next = seq + 1;
       }
       try {
-        const record = encodeBatch(entries, facts);
+        const record = recordOf(entries, facts);
         expected = next;
-        return put({ record });
+        return put(record);
       } catch (error) {
         return Promise.reject(error as Error);
       }
@@ -227,8 +238,11 @@ export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<
   };
 }
 
-const bytesOf = (list: readonly ({ readonly bytes: Buffer } | { readonly size: number })[]): number =>
-  list.reduce((sum, one) => sum + ("size" in one ? one.size : one.bytes.byteLength), 0);
+function recordsIn(group: readonly Waiting[]): LogRecord[] {
+  const records: LogRecord[] = [];
+  for (const { record } of group) if (record) records.push(record);
+  return records;
+}
 
 const cannotWrite = (directory: string, cause: Error): EarshotError =>
   new EarshotError(

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { type FilePort, type OpenFile, replaceFile } from "./file-port.ts";
 import type { Ledger } from "./ledger.ts";
 import type { Recovered } from "./recover.ts";
-import { encodeHeader, HEADER, type LogRecord, segmentName } from "./segment.ts";
+import { encodeHeader, HEADER, type LogRecord, RecordEncoder, segmentName } from "./segment.ts";
 
 interface WriterOptions {
   readonly directory: string;
@@ -40,6 +40,7 @@ export async function repairTail(
 
 export class SegmentWriter {
   readonly #options: WriterOptions;
+  readonly #encoder = new RecordEncoder();
   #file: OpenFile | undefined;
   #begun = false;
 
@@ -64,18 +65,17 @@ export class SegmentWriter {
 
   /** All of it in one write and one sync; afterwards the ledger knows it. */
   async write(records: readonly LogRecord[]): Promise<void> {
-    const [first] = records;
-    if (!first) return;
-    const bytes = records.length === 1 ? first.bytes : Buffer.concat(records.map((one) => one.bytes));
+    if (records.length === 0) return;
+    const places: number[] = [];
+    const bytes = this.#encoder.encode(records, places);
     const file = await this.#fileFor(bytes.byteLength);
     await file.append(bytes);
     if (this.#options.sync) await file.sync();
     const { ledger } = this.#options;
     const segment = ledger.segments.at(-1)!;
-    for (const { bytes, batch } of records) {
-      ledger.take(segment, batch, segment.size);
-      segment.size += bytes.byteLength;
-    }
+    const { size } = segment;
+    for (let i = 0; i < records.length; i++) ledger.take(segment, records[i]!.batch, size + places[i]!);
+    segment.size = size + bytes.byteLength;
   }
 
   /** Whether a segment was begun since this was last asked: then an older one may be due. */

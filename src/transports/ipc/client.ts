@@ -83,7 +83,8 @@ export function createIpcClient({
   const encode = framing === "ndjson" ? encodeLine : encodeLengthPrefix;
   const createDecoder = framing === "ndjson" ? createLineDecoder : createLengthPrefixDecoder;
   return {
-    name: "ipc",
+    // As manifests call it, which a listener that checks signatures compares.
+    name: path.startsWith("\\\\") ? "named-pipe" : "unix-socket",
     open(request: object, resume: ResumePoint | undefined, events: LineEvents): Promise<Line> {
       return new Promise<Line>((resolve, reject) => {
         const socket = connect(path);

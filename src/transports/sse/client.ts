@@ -50,6 +50,16 @@ export function createSseClient(options: SseClientOptions) {
       signal: AbortSignal.timeout(silence_ms),
     });
 
+  /** While an agent restarts, nobody answers there, or a proxy does in its place. */
+  async function deliver(message: OtherMessage): Promise<Response> {
+    const response = await post("/replies", message).catch((error: unknown) => {
+      throw lineError("unreachable", "The agent cannot be reached.", true, error);
+    });
+    if (response.status < 500) return response;
+    await response.body?.cancel();
+    throw lineError("unreachable", `The agent cannot be reached (${response.status}).`, true);
+  }
+
   /** The stream's address as the producer gave it, unless it leads elsewhere: credentials go nowhere else. */
   function streamOf(response: Response, { subscription_id }: SubscriptionAccepted): string {
     const own = `${base}${prefix}/events?subscription_id=${encodeURIComponent(subscription_id)}`;
@@ -120,7 +130,7 @@ export function createSseClient(options: SseClientOptions) {
       return {
         answer: known!.answer as Answer,
         async send(message: OtherMessage) {
-          const response = await post("/replies", message);
+          const response = await deliver(message);
           if (message.type === "subscription.renegotiate") {
             const answer = await answerOf(response);
             if (answer.type === "subscription.accepted" && known) known = { ...known, answer };

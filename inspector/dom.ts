@@ -1,0 +1,50 @@
+/** Building the page without HTML text: every node is made, every word is a text node. */
+
+export type Child = Node | string | undefined | false;
+
+export function make<Name extends keyof HTMLElementTagNameMap>(
+  name: Name,
+  attributes: Readonly<Record<string, string | undefined>> = {},
+  ...children: readonly Child[]
+): HTMLElementTagNameMap[Name] {
+  const element = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes))
+    if (value !== undefined) element.setAttribute(key, value);
+  for (const child of children) if (child !== undefined && child !== false) element.append(child);
+  return element;
+}
+
+/** The page's own elements, by the ids in index.html. */
+export function byId<Kind extends HTMLElement = HTMLElement>(id: string): Kind {
+  const element = document.getElementById(id);
+  if (!element) throw new Error(`index.html has no element with the id ${id}.`);
+  return element as Kind;
+}
+
+const two = (value: number): string => String(value).padStart(2, "0");
+
+/** Hours to milliseconds, where the person is. */
+export function clockTime(at: number): string {
+  const date = new Date(at);
+  if (Number.isNaN(at)) return "no time";
+  const seconds = `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
+  return `${seconds}.${String(date.getMilliseconds()).padStart(3, "0")}`;
+}
+
+export const timeNode = (at: number): HTMLElement =>
+  Number.isNaN(at)
+    ? make("span", {}, clockTime(at))
+    : make("time", { datetime: new Date(at).toISOString() }, clockTime(at));
+
+/** What the person's own action came to: the only words of this page that are announced by themselves. */
+export function tellStatus(sentence: string): void {
+  byId("status").textContent = sentence;
+}
+
+/** A file from what is in the page; nothing is sent anywhere. */
+export function saveFile(name: string, type: string, text: string): void {
+  const url = URL.createObjectURL(new Blob([text], { type }));
+  make("a", { href: url, download: name }).click();
+  // The browser has taken it over by then.
+  setTimeout(() => URL.revokeObjectURL(url), 10_000);
+}

@@ -1,0 +1,78 @@
+/** What an agent does against the rules, by the id of each: message by message, and session by session. */
+import { type AgentEvent, parse } from "../src/protocol/index.ts";
+import { gapLifecycle, type Lifecycle, startLifecycle, stepLifecycle } from "../src/protocol/lifecycle.ts";
+
+export interface Finding {
+  /** Of the event that shows it. */
+  readonly at: number;
+  /** The requirement or ruling; "" where it is the schema alone. */
+  readonly id: string;
+  /** An error is what a listener refuses; a warning is what a careful agent would not send. */
+  readonly kind: "error" | "warning";
+  readonly message: string;
+  readonly event_id: string | undefined;
+  readonly type: string | undefined;
+}
+
+/** Sessions and ids remembered; the oldest go first. */
+const MOST_SESSIONS = 2_000;
+const MOST_IDS = 200_000;
+
+function remember<Value>(map: Map<string, Value>, key: string, value: Value, most: number): void {
+  map.set(key, value);
+  if (map.size > most) map.delete(map.keys().next().value!);
+}
+
+export class Checker {
+  readonly #sessions = new Map<string, Lifecycle>();
+  readonly #ids = new Map<string, unknown>();
+
+  /** A message as it came. `event` is what was heard of it: undefined if it could not be read. */
+  check(text: string, event: AgentEvent | undefined, at: number): Finding[] {
+    const { event_id, type } = event ?? {};
+    const found: Finding[] = [];
+    const parsed = parse(text, { mode: "strict" });
+    for (const { path, message, ruling } of parsed.ok ? [] : parsed.issues)
+      found.push({
+        at,
+        id: ruling ?? "",
+        kind: event ? "warning" : "error",
+        message: path === "" ? message : `${path}: ${message}`,
+        event_id,
+        type: event ? type : parsed.ok ? undefined : parsed.type,
+      });
+    if (!event) return found;
+    for (const { id, message } of [...this.#repeats(event), ...this.#step(event)])
+      found.push({ at, id, kind: "error", message, event_id, type });
+    return found;
+  }
+
+  #step(event: AgentEvent) {
+    const { session_id } = event;
+    let state =
+      this.#sessions.get(session_id) ??
+      startLifecycle({
+        event_ids: "trusted",
+        replies: "unseen",
+        // What began before this page was opened is not held against anybody.
+        joined: event.type === "aaep:agent.session.started" ? "start" : "mid",
+        state_chain: "exact",
+      });
+    if (event.extensions?.["earshot"]?.["gap"] !== undefined) state = gapLifecycle(state);
+    const step = stepLifecycle(state, event);
+    remember(this.#sessions, session_id, step.state, MOST_SESSIONS);
+    return step.violations;
+  }
+
+  #repeats(event: AgentEvent): { id: string; message: string }[] {
+    const key = `${event.event_id} ${event.producer.agent_id}`;
+    const token = (event as { reply_token?: unknown }).reply_token ?? "";
+    const known = this.#ids.get(key);
+    remember(this.#ids, key, token, MOST_IDS);
+    // An open question is sent again, unchanged, to whoever rejoins.
+    if (known === undefined || (token !== "" && known === token)) return [];
+    return [
+      { id: "ENV-10", message: `The event_id ${event.event_id} was used before; every event needs its own.` },
+    ];
+  }
+}

@@ -1,0 +1,121 @@
+/** The Inspector in a browser, with the demo agent behind it, as `earshot demo` serves it. */
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+import { writeInspector } from "../../scripts/bundle-inspector.mjs";
+import { createDemo, type Demo } from "../../src/cli/demo/agent.ts";
+import { DEMO_PATH, demoRoutes } from "../../src/cli/demo/routes.ts";
+import { type ServeOptions, type Serving, serve } from "../../src/node/index.ts";
+import type { Producer } from "../../src/producer/producer.ts";
+
+export interface BuiltPage {
+  readonly directory: string;
+  /** Of the first load, compressed. */
+  readonly bytes: number;
+  remove(): void;
+}
+
+export async function buildPage(): Promise<BuiltPage> {
+  const directory = mkdtempSync(join(tmpdir(), "earshot-inspector-"));
+  const bytes = await writeInspector(directory);
+  return { directory, bytes, remove: () => rmSync(directory, { recursive: true, force: true }) };
+}
+
+export interface DemoPlace {
+  readonly demo: Demo;
+  readonly serving: Serving;
+  close(): Promise<void>;
+}
+
+export async function openDemo(page: BuiltPage, speed = 20): Promise<DemoPlace> {
+  const demo = createDemo({ speed, warn: () => undefined });
+  const serving = await serve(demo.producer, {
+    port: 0,
+    token_file: false,
+    log: () => undefined,
+    routes: demoRoutes(demo),
+    inspector: { prompt: DEMO_PATH, directory: page.directory },
+  });
+  return {
+    demo,
+    serving,
+    async close() {
+      await demo.stop();
+      await serving.close();
+    },
+  };
+}
+
+/** Any agent, on this machine only. */
+export const serveAgent = (agent: Producer, page: BuiltPage, options: ServeOptions = {}): Promise<Serving> =>
+  serve(agent, {
+    port: 0,
+    token_file: false,
+    log: () => undefined,
+    inspector: { directory: page.directory },
+    ...options,
+  });
+
+export interface Watched {
+  /** Everything the page asked for. */
+  readonly requests: string[];
+  /** What the browser complained about. */
+  readonly errors: string[];
+  /** Bytes that came over the wire. */
+  bytes(): number;
+}
+
+/** Opens the page and looks on while it works: requests, errors, and what its policy stopped. */
+export async function openInspector(
+  browser: Browser,
+  url: string,
+  options: BrowserContextOptions = {},
+): Promise<Page & { watched: Watched }> {
+  const context = await browser.newContext({
+    locale: "en-US",
+    viewport: { width: 1280, height: 900 },
+    ...options,
+  });
+  const page = await context.newPage();
+  const requests: string[] = [];
+  const errors: string[] = [];
+  let bytes = 0;
+  page.on("request", (request) => requests.push(request.url()));
+  page.on("websocket", (socket) => requests.push(socket.url()));
+  page.on("pageerror", (error) => errors.push(String(error.stack)));
+  page.on("console", (message) => {
+    if (message.type() === "error") errors.push(message.text());
+  });
+  const network = await context.newCDPSession(page);
+  await network.send("Network.enable");
+  network.on("Network.loadingFinished", ({ encodedDataLength }) => {
+    bytes += encodedDataLength;
+  });
+  await page.goto(url);
+  return Object.assign(page, { watched: { requests, errors, bytes: () => bytes } });
+}
+
+/** All four columns have been accepted. */
+export const connected = (page: Page): Promise<unknown> =>
+  page.waitForFunction(
+    () =>
+      [...document.querySelectorAll(".terms")].filter((one) => one.textContent?.startsWith("Agreed"))
+        .length === 4,
+  );
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+export async function axeProblems(page: Page): Promise<string[]> {
+  if (!(await page.evaluate(() => "axe" in window))) await page.evaluate(axe);
+  return page.evaluate(async () => {
+    interface Found {
+      violations: { id: string; nodes: { html: string; failureSummary: string }[] }[];
+    }
+    const { violations } = await (window as never as { axe: { run(): Promise<Found> } }).axe.run();
+    return violations.flatMap(({ id, nodes }) =>
+      nodes.map(({ html, failureSummary }) => `${id}: ${html.slice(0, 120)} ${failureSummary}`),
+    );
+  });
+}
