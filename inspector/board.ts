@@ -111,11 +111,14 @@ export class Board {
   readonly findings: Rows<Finding>;
   readonly spoken: Rows<Said>;
   readonly #languages: readonly string[];
+  readonly #asked: (questions: OpenQuestions) => void;
   #checker = new Checker();
   #preview: Preview;
   #questions = new OpenQuestions();
 
-  constructor(kinds: readonly ListenerKind[], hold: Held) {
+  /** `asked` hears of the question that waits, and that none does any more. */
+  constructor(kinds: readonly ListenerKind[], hold: Held, asked: (questions: OpenQuestions) => void) {
+    this.#asked = asked;
     const home = byId("columns");
     this.columns = kinds.map((kind) => new Column(home, kind, hold));
     this.#languages = kinds[READER]?.capabilities.languages ?? ["en"];
@@ -137,7 +140,7 @@ export class Board {
     this.#checker = new Checker();
     this.#preview = this.#newPreview();
     this.#questions = new OpenQuestions();
-    this.#ask();
+    this.#asked(this.#questions);
   }
 
   hear(column: number, heard: Heard): void {
@@ -158,24 +161,14 @@ export class Board {
     return new Preview(this.#languages, (utterance, at) => this.spoken.add({ at, utterance }));
   }
 
-  #examine({ text, event, at }: Heard): void {
-    for (const finding of this.#checker.check(text, event, at)) this.findings.add(finding);
+  #examine(heard: Heard): void {
+    for (const finding of this.#checker.check(heard)) this.findings.add(finding);
+    const { event } = heard;
     if (!event) return;
     const turn = turnOf(event);
     if (turn) this.timeline.add(turn);
     const before = this.#questions.first;
     this.#questions.hear(event);
-    if (this.#questions.first !== before) this.#ask();
-  }
-
-  /** A box and the page's title say that a question waits; neither interrupts. */
-  #ask(): void {
-    const { first, size } = this.#questions;
-    byId("asked").hidden = first === undefined;
-    const words = byId("asked-text");
-    words.textContent = first ? `${first.text}${size > 1 ? ` And ${size - 1} more.` : ""}` : "";
-    words.dir = "auto";
-    words.lang = first?.language ?? "";
-    document.title = first ? "A question waits – Earshot Inspector" : "Earshot Inspector";
+    if (this.#questions.first !== before) this.#asked(this.#questions);
   }
 }

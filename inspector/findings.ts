@@ -1,6 +1,7 @@
 /** What an agent does against the rules, by the id of each: message by message, and session by session. */
-import { type AgentEvent, parse } from "../src/protocol/index.ts";
+import type { AgentEvent } from "../src/protocol/index.ts";
 import { gapLifecycle, type Lifecycle, startLifecycle, stepLifecycle } from "../src/protocol/lifecycle.ts";
+import { type Heard, readMessage } from "./heard.ts";
 
 export interface Finding {
   /** Of the event that shows it. */
@@ -27,20 +28,18 @@ export class Checker {
   readonly #sessions = new Map<string, Lifecycle>();
   readonly #ids = new Map<string, unknown>();
 
-  /** A message as it came. `event` is what was heard of it: undefined if it could not be read. */
-  check(text: string, event: AgentEvent | undefined, at: number): Finding[] {
+  check({ text, event, at, issues = readMessage(text).issues }: Heard): Finding[] {
     const { event_id, type } = event ?? {};
-    const found: Finding[] = [];
-    const parsed = parse(text, { mode: "strict" });
-    for (const { path, message, ruling } of parsed.ok ? [] : parsed.issues)
-      found.push({
+    const found = issues.map(
+      ({ path, message, ruling }): Finding => ({
         at,
         id: ruling ?? "",
         kind: event ? "warning" : "error",
         message: path === "" ? message : `${path}: ${message}`,
         event_id,
-        type: event ? type : parsed.ok ? undefined : parsed.type,
-      });
+        type,
+      }),
+    );
     if (!event) return found;
     for (const { id, message } of [...this.#repeats(event), ...this.#step(event)])
       found.push({ at, id, kind: "error", message, event_id, type });

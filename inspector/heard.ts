@@ -1,6 +1,5 @@
 /** What a listener got, and the words in it. */
-import { directionOf } from "../src/protocol/index.ts";
-import type { AgentEvent } from "../src/protocol/index.ts";
+import { type AgentEvent, directionOf, type Issue, parse } from "../src/protocol/index.ts";
 import { neutralize } from "../src/subscriber/announcer.ts";
 
 export interface Heard {
@@ -10,6 +9,25 @@ export interface Heard {
   readonly text: string;
   /** Undefined for what could not be read. */
   readonly event: AgentEvent | undefined;
+  /** What is wrong with it as a message, where somebody looked already. */
+  readonly issues?: readonly Issue[];
+}
+
+/** An event in a line of a recording, and what a careful agent would have written otherwise. */
+export interface Read {
+  /** Undefined for what is no event, or cannot be read. */
+  readonly event: AgentEvent | undefined;
+  readonly type: string | undefined;
+  readonly issues: readonly Issue[];
+}
+
+export function readMessage(text: string): Read {
+  const strict = parse(text, { mode: "strict" });
+  const parsed = strict.ok ? strict : parse(text, { mode: "tolerant" });
+  const issues = strict.ok ? [] : strict.issues;
+  if (!parsed.ok) return { event: undefined, type: parsed.type, issues };
+  const { type } = parsed.message;
+  return { event: parsed.kind === "message" ? undefined : parsed.message, type, issues };
 }
 
 export interface Words {

@@ -13,13 +13,14 @@ import { setUpTermsForm } from "./terms-form.ts";
 
 const kinds = listenerKinds();
 const hold = byId<HTMLInputElement>("hold");
-const board = new Board(kinds, {
+const mouth = new Mouth();
+const holds = {
   get held() {
     return hold.checked;
   },
-});
+};
+const board = new Board(kinds, holds, (questions) => mouth.asked(questions));
 const credential = new Credential();
-const mouth = new Mouth();
 let source: Source | undefined;
 
 const on = (id: string, type: string, work: (event: Event) => unknown): void =>
@@ -35,7 +36,7 @@ function show(next: Source | undefined, where: string): void {
   byId("source").textContent = where;
 }
 
-function goLive({ prefix }: About): void {
+function goLive({ prefix, prompt }: About): void {
   const address = `${location.origin.replace(/^http/, "ws")}${prefix}/ws`;
   show(undefined, "Connecting to the agent of this page.");
   board.clear();
@@ -48,7 +49,14 @@ function goLive({ prefix }: About): void {
     }),
     "Connecting to the agent of this page.",
   );
+  byId("asking").hidden = prompt === null;
   mouth.address = address;
+}
+
+/** What is shown is not the agent of this page: nobody can be asked or answered. */
+function leaveAgent(): void {
+  byId("asking").hidden = true;
+  mouth.address = undefined;
 }
 
 async function ask(path: string): Promise<void> {
@@ -73,7 +81,7 @@ async function listenElsewhere(): Promise<void> {
   const before = source;
   try {
     board.clear();
-    mouth.address = undefined;
+    leaveAgent();
     before?.stop();
     const opened = await openElsewhere(board, where, kinds);
     show(opened.source, `Listening to ${opened.agent}, at ${address}, through this machine. It cannot be answered here.`);
@@ -92,7 +100,7 @@ async function openRecording(file: File): Promise<void> {
   const { linesIn, Replay } = await import("./replay.ts");
   const lines = linesIn(await file.text());
   if (lines.length === 0) return tellStatus(`${file.name} is empty. Choose a file with one event a line.`);
-  mouth.address = undefined;
+  leaveAgent();
   show(undefined, "");
   replay = new Replay(board, lines, kinds);
   show(replay, `Replaying ${file.name}: ${lines.length.toLocaleString("en")} lines.`);
@@ -142,10 +150,7 @@ function exportAll(): void {
 
 function setUp(about: About): void {
   const { prompt } = about;
-  if (prompt !== null) {
-    byId("asking").hidden = false;
-    on("prompt-form", "submit", () => ask(prompt));
-  }
+  if (prompt !== null) on("prompt-form", "submit", () => ask(prompt));
   byId("elsewhere").hidden = !about.elsewhere;
   on("hold", "change", () => {
     for (const list of board.lists) list.draw();

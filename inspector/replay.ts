@@ -7,11 +7,11 @@ import {
   type AgentEvent,
   type Capabilities,
   createIds,
-  parse,
   resolveTerms,
   type Terms,
 } from "../src/protocol/index.ts";
 import type { Board } from "./board.ts";
+import { readMessage } from "./heard.ts";
 import { type ListenerKind, RAW } from "./listeners.ts";
 import type { Source } from "./source.ts";
 
@@ -123,17 +123,16 @@ export class Replay implements Source {
 
   /** Gives the event's type. */
   #play(line: string): string {
-    const parsed = parse(line, { mode: "tolerant" });
-    if (!parsed.ok || parsed.kind === "message") {
-      this.#board.hear(RAW, { at: this.#now, text: line, event: undefined });
-      return parsed.ok ? parsed.message.type : (parsed.type ?? "something unreadable");
+    const { event, type, issues } = readMessage(line);
+    if (!event) {
+      this.#board.hear(RAW, { at: this.#now, text: line, event, issues });
+      return type ?? "something unreadable";
     }
-    const event = parsed.message;
     const at = Date.parse(event.timestamp);
     // A clock that was set back must not turn the order around.
     if (at > this.#now) this.#until(at);
     this.#now = Math.max(this.#now, at || 0);
-    this.#board.hear(RAW, { at: this.#now, text: line, event });
+    this.#board.hear(RAW, { at: this.#now, text: line, event, issues });
     const seq = ++this.#seq;
     const event_id = encodeEventId(LOG, seq);
     this.#engine.append([{ seq, event: { ...event, event_id } as AgentEvent }]);

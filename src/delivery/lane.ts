@@ -322,6 +322,10 @@ export class Lane {
 
   #runOf(from: number, to: number, pieces: readonly Piece[]): Run {
     const last = pieces.at(-1)!;
+    if (pieces.length === 1 && last.whole && last.text) {
+      const parts = [pieces];
+      return { from, to, deliveries: [textDelivery(pieces, encodeEventId(this.#log, last.seq))], parts };
+    }
     const after: Place = { seq: last.seq, sub: last.sub + 1 };
     const alone = pieces.length === 1 && last.whole;
     const groups = groupsOf(pieces);

@@ -99,6 +99,20 @@ function remembering(passes: (type: string) => boolean): (type: string) => boole
   };
 }
 
+/** The field a name is a variant of, if it is one. Names are few, and come again with every token. */
+const bases = new Map<string, string>();
+function baseOf(key: string): string {
+  let base = bases.get(key);
+  if (base === undefined) {
+    base =
+      VARIANT_BASES.find(
+        (name) => key.length > name.length && key.startsWith(name) && key[name.length] === "_",
+      ) ?? "";
+    if (bases.size < 1000) bases.set(key, base);
+  }
+  return base;
+}
+
 /** The other languages an event's text comes in, found once per event. */
 export function variantsOf(
   event: AgentEvent,
@@ -107,10 +121,8 @@ export function variantsOf(
   for (const key in event) {
     const value = (event as Record<string, unknown>)[key];
     if (typeof value !== "string" || key.length < 9 || key.charCodeAt(0) === 64) continue;
-    const base = VARIANT_BASES.find(
-      (name) => key.length > name.length && key.startsWith(name) && key[name.length] === "_",
-    );
-    if (!base) continue;
+    const base = baseOf(key);
+    if (base === "") continue;
     const tag = key.slice(base.length + 1).replaceAll("_", "-");
     found ??= new Map();
     const texts = found.get(tag) ?? {};

@@ -46,7 +46,7 @@ export interface OutputTrack {
   /** By level of boundary, the log place where the text starts that is not cut yet. */
   readonly openSince: number[];
   /** The chunk before: a boundary is often decided by the next one. */
-  previous: { seq: number; start: number };
+  readonly previous: { seq: number; start: number };
 }
 
 /** A boundary inside an output: UTF-16 offset from its start, and level. */
@@ -61,7 +61,7 @@ export interface Marked {
   readonly track: SessionTrack;
   readonly variants: ReturnType<typeof variantsOf>;
   /** For streamed text: its output, where the chunk starts in it, and the boundaries this chunk decided. */
-  readonly output?: OutputTrack;
+  readonly output?: OutputTrack | undefined;
   readonly start: number;
   readonly marks: readonly Mark[];
   /** True where the text before this chunk is closed because language or content type change here. */
@@ -129,7 +129,7 @@ export class SessionTrack {
       start: text?.start ?? 0,
       marks: text?.marks ?? NO_MARKS,
       breaks: text?.breaks ?? false,
-      ...(text ? { output: text.output } : {}),
+      output: text?.output,
       closes,
       since: this.#findSince(),
     };
@@ -173,14 +173,20 @@ export class SessionTrack {
 
   /** The same list as before wherever nothing moved: most chunks lie inside a sentence. */
   #findSince(): readonly number[] {
-    let since = NOTHING_OPEN;
-    for (const { output } of this.#unclosed) {
-      if (output.length === output.closedAt) continue;
-      const earlier = since;
-      since = [0, ...LEVELS.map((level) => Math.min(output.openSince[level]!, earlier[level] || Infinity))];
+    const known = this.#since;
+    const at = (level: number): number => {
+      let since = 0;
+      for (const { output } of this.#unclosed) {
+        if (output.length === output.closedAt) continue;
+        const own = output.openSince[level]!;
+        if (since === 0 || own < since) since = own;
+      }
+      return since;
+    };
+    for (const level of LEVELS) {
+      if (at(level) !== known[level]) return (this.#since = [0, ...LEVELS.map(at)]);
     }
-    if (since.some((seq, level) => seq !== this.#since[level])) this.#since = since;
-    return this.#since;
+    return known;
   }
 
   #close(seq: number): void {
@@ -221,7 +227,7 @@ export class SessionTrack {
       output.closedAt = output.length;
     }
     const start = output.length;
-    open.marks = [];
+    if (open.marks.length > 0) open.marks = [];
     segmenter.push(event.chunk);
     output.length += event.chunk.length;
     if (event.complete) {
@@ -234,8 +240,9 @@ export class SessionTrack {
       const at = offset >= start ? seq : offset >= previous.start ? previous.seq : 0;
       if (at > 0) output.openSince.fill(at, 0, level + 1);
     }
-    output.previous = { seq, start };
-    return { output, start, marks: open.marks, breaks };
+    previous.seq = seq;
+    previous.start = start;
+    return { output, start, marks: open.marks.length > 0 ? open.marks : NO_MARKS, breaks };
   }
 }
 

@@ -57,6 +57,7 @@ export interface LogOptions {
 /** Heard by everyone who listens when the log breaks: nothing else can tell them any more. */
 export const LOG_BROKEN = "The agent can no longer keep its record, so it has stopped. Nothing more is done.";
 
+const NOTHING: Promise<void> = Promise.resolve();
 const never = (): Promise<never> => new Promise(() => {});
 
 const languageOf = ({ language, localization_hints }: Record<string, unknown>): unknown =>
@@ -70,25 +71,37 @@ export function createLog({ store, acknowledged, failed, history = [] }: LogOpti
   let seq = (history.at(-1)?.seq ?? 0) + 1;
   let broken: unknown;
   let stopped: "ends" | "nothing" | undefined;
+  let latest = NOTHING;
+  /** Text waits for the write before it, and goes with all that was said meanwhile: no write for every token. */
+  let gathered: LogEntry[] = [];
+  let gathering: Promise<void> | undefined;
 
   const enter = (
     event: Record<string, unknown>,
     { audience }: OpenSession,
     { insist, localized }: EntryOptions = {},
     text?: { readonly chunk: string; readonly position: number },
-  ): LogEntry => ({
-    seq,
-    event: { ...event, ...text, event_id: encodeEventId(store.identity, seq++) } as unknown as AgentEvent,
-    ...(insist ? { insist } : {}),
-    ...(localized ? { localized } : {}),
-    ...(audience ? { audience } : {}),
-  });
+  ): LogEntry => {
+    const event_id = encodeEventId(store.identity, seq);
+    const entered = { ...event, event_id } as unknown as AgentEvent;
+    if (text) Object.assign(entered, text);
+    const entry: { -readonly [Name in keyof LogEntry]: LogEntry[Name] } = { seq: seq++, event: entered };
+    if (insist) entry.insist = insist;
+    if (localized) entry.localized = localized;
+    if (audience) entry.audience = audience;
+    return entry;
+  };
 
-  function* stream(event: Record<string, unknown>, session: OpenSession, whole = false): Iterable<LogEntry> {
+  function stream(
+    event: Record<string, unknown>,
+    session: OpenSession,
+    entries: LogEntry[],
+    whole = false,
+  ): void {
     const { output_id = "", chunk, complete, position: from } = event as unknown as OutputStreaming;
     const { outputs } = session;
     let output = outputs.get(output_id);
-    if (output && !sameVoice(output.event, event)) yield* release(output, session, event);
+    if (output && !sameVoice(output.event, event)) release(output, session, event, entries);
     if (!output) {
       output = { text: createOutputText(whole ? from : 0), event };
       outputs.set(output_id, output);
@@ -101,23 +114,25 @@ export function createLog({ store, acknowledged, failed, history = [] }: LogOpti
       text.push(chunk) +
       (complete || whole || closesText(event as unknown as AgentEvent) ? text.flush() : "");
     if (complete) outputs.delete(output_id);
-    if (ready !== "" || complete) yield enter(event, session, undefined, { chunk: ready, position });
+    if (ready !== "" || complete) entries.push(enter(event, session, undefined, { chunk: ready, position }));
   }
 
   /** What was held back goes out now, at the time of what interrupts it: others may have been logged in between. */
-  function* release(
+  function release(
     { text, event }: OpenOutput,
     session: OpenSession,
     { timestamp }: Record<string, unknown>,
+    entries: LogEntry[],
     complete = false,
-  ): Iterable<LogEntry> {
+  ): void {
     const { position } = text;
     const rest = text.flush();
     if (rest !== "" || complete)
-      yield enter({ ...event, timestamp, chunk: rest, position, complete }, session);
+      entries.push(enter({ ...event, timestamp, chunk: rest, position, complete }, session));
   }
 
-  function* ingest(event: Record<string, unknown>, options: EntryOptions): Iterable<LogEntry> {
+  function ingest(event: Record<string, unknown>, options: EntryOptions): LogEntry[] {
+    const entries: LogEntry[] = [];
     const { insist, audience } = options;
     const session_id = event["session_id"] as string;
     const terminal = isTerminal(event["type"] as string);
@@ -128,11 +143,12 @@ export function createLog({ store, acknowledged, failed, history = [] }: LogOpti
     }
     // What is left open ends with the session, and says so first (CON-46).
     if (closesText(event as unknown as AgentEvent, insist)) {
-      for (const output of session.outputs.values()) yield* release(output, session, event, terminal);
+      for (const output of session.outputs.values()) release(output, session, event, entries, terminal);
     }
     if (terminal) open.delete(session_id);
-    if (event["type"] === "aaep:agent.output.streaming") yield* stream(event, session, options.whole);
-    else yield enter(event, session, options);
+    if (event["type"] === "aaep:agent.output.streaming") stream(event, session, entries, options.whole);
+    else entries.push(enter(event, session, options));
+    return entries;
   }
 
   async function write(entries: readonly LogEntry[], facts?: readonly Fact[]): Promise<void> {
@@ -147,26 +163,45 @@ export function createLog({ store, acknowledged, failed, history = [] }: LogOpti
       if (first) failed?.();
     }
     if (broken) throw broken;
+    if (entries.length > 0) acknowledged(entries);
+  }
+
+  /** Writes at once, and whatever text waits goes ahead of it. */
+  function commit(entries: readonly LogEntry[], facts?: readonly Fact[]): Promise<void> {
+    const all = gathered.length > 0 ? [...gathered, ...entries] : entries;
+    gathered = [];
+    latest = write(all, facts);
+    return latest;
+  }
+
+  function flush(): Promise<void> {
+    gathering = undefined;
+    // Taken along by another write, it is kept when that one is.
+    if (gathered.length === 0) return latest;
+    return broken ? Promise.reject(broken) : commit([]);
   }
 
   return {
     get next() {
       return seq;
     },
-    async append(event, { facts, ...options } = {}) {
-      if (broken) throw broken;
+    append(event, { facts, ...options } = {}) {
+      if (broken) return Promise.reject(broken);
       if (stopped && !(stopped === "ends" && event["type"] === "aaep:agent.tool.completed")) return never();
-      const entries = [...ingest(event, options)];
-      if (entries.length === 0 && !facts?.length) return;
-      await write(entries, facts);
-      acknowledged(entries);
+      const entries = ingest(event, options);
+      if (facts?.length || event["type"] !== "aaep:agent.output.streaming") return commit(entries, facts);
+      if (entries.length === 0) return NOTHING;
+      for (const entry of entries) gathered.push(entry);
+      gathering ??= latest.then(flush, flush);
+      return gathering;
     },
     async keep(facts) {
       if (broken) throw broken;
       if (stopped) return never();
-      if (facts.length > 0) await write([], facts);
+      if (facts.length > 0) await commit([], facts);
     },
     stop(but) {
+      if (gathered.length > 0 && !broken) void commit([]).catch(() => undefined);
       stopped = but;
     },
   };

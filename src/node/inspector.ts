@@ -129,7 +129,9 @@ async function listen(request: Request, { tokens }: Place, lines: Set<Subscriber
     return refuse(502, `That agent cannot be listened to: ${(error as Error).message}`);
   }
   lines.add(subscriber);
+  let ended = false;
   const leave = () => {
+    ended = true;
     lines.delete(subscriber);
     void subscriber.close();
   };
@@ -137,15 +139,14 @@ async function listen(request: Request, { tokens }: Place, lines: Set<Subscriber
   const body = new ReadableStream<Uint8Array>(
     {
       start(controller) {
-        let ended = false;
         const tell = (kind: string, value: unknown) => {
           if (!ended) controller.enqueue(encoder.encode(`data: ${JSON.stringify({ kind, value })}\n\n`));
         };
         const end = (message: string) => {
+          if (ended) return;
           tell("closed", message);
           leave();
-          if (!ended) controller.close();
-          ended = true;
+          controller.close();
         };
         tell("accepted", subscriber.accepted);
         subscriber.on("event", (event) => {

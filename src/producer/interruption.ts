@@ -112,12 +112,7 @@ export class Interruption {
     const stage = this.#stage;
     const { next_position: position } = stage.openOutputs.get(output_id ?? "") ?? { next_position: 0 };
     const fields = { chunk: "", position, complete: true, coalesce_hint: "completion" };
-    void stage.emit(
-      "aaep:agent.output.streaming",
-      {},
-      { ...fields, output_id, content_type, language },
-      { language: language ?? stage.language },
-    );
+    void stage.stream({ ...fields, output_id, content_type, language }, language ?? stage.language);
   }
 
   #endTool(tool: string, tool_call_id: string | undefined): void {

@@ -68,9 +68,7 @@ export class Session {
     const stage = new Stage(given, context, past);
     this.#stage = stage;
     this.session_id = stage.session_id;
-    const send = (fields: Record<string, unknown>, language: string) =>
-      stage.emit("aaep:agent.output.streaming", {}, fields, { language });
-    this.#outputs = new Outputs(ids, stage.language, send, secrets);
+    this.#outputs = new Outputs(ids, stage.language, (...chunk) => stage.stream(...chunk), secrets);
     stage.beforeEvent = () => this.#outputs.release();
     const handle: SessionHandle = {
       session_id: stage.session_id,

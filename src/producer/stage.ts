@@ -35,6 +35,8 @@ type Fields = Readonly<Record<string, unknown>>;
 
 /** Variants in many languages stand in the log together; each listener gets one, well within the limits. */
 const IN_THE_LOG = { bytes: 1_048_576, fields: 512 };
+/** Where these are the same, one chunk is as valid as the other. */
+const SAME_CHUNK = ["output_id", "language", "content_type"];
 
 export class Stage {
   readonly session_id: string;
@@ -51,8 +53,11 @@ export class Stage {
   readonly #abort = new AbortController();
   #life: Lifecycle;
   #broken: { readonly error: unknown } | undefined;
-  /** The output whose chunks were last found valid. */
-  #output = "";
+  /** The last chunk that was found valid. */
+  #chunk: Fields | undefined;
+  /** What is said in one turn is settled by one promise, and that is looked after once. */
+  #watched: Promise<unknown> | undefined;
+  #logged: Promise<void> | undefined;
 
   constructor(spec: Pick<SessionSpec, "language" | "correlation_id">, options: StageOptions, past?: Past) {
     this.options = options;
@@ -112,9 +117,6 @@ export class Stage {
 
   /** An event of this session that would be legal now, strictly valid; otherwise an error that names the requirement. */
   build(type: CoreEventType, words: Words, fields: Fields = {}, language?: string): Record<string, unknown> {
-    // Text that is streamed brings no other words.
-    if (type === "aaep:agent.output.streaming" && Object.keys(words).length === 0)
-      return this.#checked(this.#voice(type, fields, language ?? this.language));
     const spoken = this.speak(words);
     return this.#checked(this.#voice(type, { ...spoken.fields, ...fields }, language ?? spoken.language));
   }
@@ -125,13 +127,21 @@ export class Stage {
     fields?: Fields,
     options?: AppendOptions & { language?: string },
   ): Promise<void> {
-    const { language, ...entry } = options ?? {};
     return this.attempt(() => {
+      const { language, ...entry } = options ?? {};
       // Before it is built: an event's time must not be earlier than that of the text that goes ahead of it.
-      if (type !== "aaep:agent.output.streaming" && type !== "aaep:agent.progress.updated")
-        this.beforeEvent();
+      if (type !== "aaep:agent.progress.updated") this.beforeEvent();
       return this.log(this.build(type, words, fields, language), entry);
     });
+  }
+
+  /** Streamed text: as `emit`, for what comes token by token. */
+  stream(fields: Fields, language: string): Promise<void> {
+    try {
+      return this.log(this.#checked(this.#voice("aaep:agent.output.streaming", fields, language)));
+    } catch (error) {
+      return this.attempt(() => Promise.reject(error));
+    }
   }
 
   /** Runs something whose failure must not get lost, nor take the process down if nobody awaits it. */
@@ -142,22 +152,26 @@ export class Stage {
     } catch (error) {
       promise = Promise.reject(error);
     }
-    promise.catch((error: unknown) => {
-      this.failure ??= error;
-    });
+    if (promise !== this.#watched) {
+      this.#watched = promise;
+      promise.catch((error: unknown) => {
+        this.failure ??= error;
+      });
+    }
     return promise;
   }
 
   log(event: Record<string, unknown>, options?: AppendOptions): Promise<void> {
     if (this.#broken) throw this.#broken.error;
-    const { state, violations } = stepLifecycle(this.#life, {
-      event_id: "evt_0",
-      ...event,
-    } as unknown as CoreEvent);
+    // An id is the log's to give; where it counts, one stands in for it.
+    const step = "chunk" in event ? event : { event_id: "evt_0", ...event };
+    const { state, violations } = stepLifecycle(this.#life, step as unknown as CoreEvent);
     const [violation] = violations;
     if (violation) throw new EarshotError(violation.id, violation.message);
     this.#life = state;
     const logged = this.options.hub.append(event, lowerCased(options), PASSED);
+    if (logged === this.#logged) return logged;
+    this.#logged = logged;
     logged.catch((error: unknown) => {
       // What the log did not take was never said; nothing more may be done in this session's name.
       this.#broken ??= { error };
@@ -191,14 +205,13 @@ export class Stage {
     // Text of any length may be streamed, and is cut to size on the way to each listener. It comes token by token:
     // what every chunk of an output has in common is looked at once.
     const isText = "chunk" in event;
-    const output = isText ? `${event["output_id"]} ${event["language"]} ${event["content_type"]}` : "";
-    if (isText && output === this.#output) return event;
+    if (isText && this.#chunk && SAME_CHUNK.every((name) => event[name] === this.#chunk![name])) return event;
     const parsed = parseValue(
       { ...event, ...(isText ? { chunk: "" } : {}), event_id: "evt_0" },
       { mode: "strict", extensions: this.options.hub.registry, limits: IN_THE_LOG },
     );
     if (parsed.ok) {
-      if (isText) this.#output = output;
+      if (isText) this.#chunk = event;
       return event;
     }
     const [issue] = parsed.issues;
@@ -219,8 +232,9 @@ interface EnterOptions {
 
 /** Language tags are compared without regard to case; variants are kept in lower case. */
 function lowerCased(options: AppendOptions = {}): AppendOptions {
+  if (!options.localized) return options;
   const { localized, ...rest } = options;
-  if (!localized || Object.keys(localized).length === 0) return rest;
+  if (Object.keys(localized).length === 0) return rest;
   return {
     ...rest,
     localized: Object.fromEntries(

@@ -49,6 +49,7 @@ function kindOf(key: string): "spoken" | "short" | "silent" {
 }
 
 /** Control characters say nothing, and overrides make text look like other text (CON-67). Isolates and marks stay. */
+const PLAIN = /^[\x20-\x7e\n\t]*$/;
 const UNSPEAKABLE = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u202d\u202e]/g;
 const LONE_SURROGATE = /\p{Surrogate}/gu;
 
@@ -76,11 +77,13 @@ function cutToFit(text: string, most = MOST): string {
 }
 
 function createSpeakable(secrets: SecretCatcher) {
-  return (text: string, most?: number): string =>
-    cutToFit(
-      secrets.clean(text.normalize("NFC").replace(LONE_SURROGATE, "\ufffd").replace(UNSPEAKABLE, "")),
-      most,
-    );
+  return (text: string, most?: number): string => {
+    // Plain English, which most tokens are, has nothing to mend.
+    const mended = PLAIN.test(text)
+      ? text
+      : text.normalize("NFC").replace(LONE_SURROGATE, "\ufffd").replace(UNSPEAKABLE, "");
+    return cutToFit(secrets.clean(mended), most);
+  };
 }
 
 export function createVoice(options: VoiceOptions) {
@@ -112,8 +115,8 @@ export function createVoice(options: VoiceOptions) {
       producer,
       urgency: URGENCY[type] ?? "normal",
       localization_hints: hintsOf(language),
-      ...(correlation_id === undefined ? {} : { correlation_id }),
     };
+    if (correlation_id !== undefined) event["correlation_id"] = correlation_id;
     for (const key of Object.keys(fields)) {
       const value = fields[key];
       if (value === undefined) continue;

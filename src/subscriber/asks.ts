@@ -4,8 +4,8 @@ import type { AwaitingClarification, AwaitingConfirmation } from "../protocol/ty
 export interface ConfirmationAsk {
   readonly event: AwaitingConfirmation;
   /**
-   * True if the producer took it; undefined where that cannot be known. While the agent cannot be reached it is tried
-   * again for as long as the question was to stay open, and then rejects.
+   * True if the producer took it; undefined where that cannot be known. While the agent restarts it waits, or is sent
+   * again for as long as the question was to stay open.
    */
   accept(): Promise<boolean | undefined>;
   reject(): Promise<boolean | undefined>;

@@ -32,7 +32,8 @@ export class Ear {
   #place: Place | undefined;
   #line: Line | undefined;
   #asked: Utterance | undefined;
-  #synced = false;
+  #synced: "no" | "soon" | "yes" = "no";
+  readonly #early: (Shared & { readonly do: "event" })[] = [];
   #stopped = false;
   #timer: (() => void) | undefined;
   #numbers = 0;
@@ -121,8 +122,7 @@ export class Ear {
   }
 
   do(what: "what" | "repeat"): void {
-    const asked = this.#asked?.reply_token;
-    if (asked !== undefined) this.#postponed.delete(asked);
+    this.#postponed.delete(this.#asked?.reply_token ?? "");
     this.#gate.acted();
     this.announcer[what](this.#clock.now());
     this.pump();
@@ -138,12 +138,7 @@ export class Ear {
   }
   /** The person is back for it: put from its beginning, with the time that is left. */
   reopen(): void {
-    const token = this.#asked?.reply_token;
-    if (token === undefined) return;
-    this.#postponed.delete(token);
-    this.#gate.acted();
-    this.announcer.repeat(this.#clock.now());
-    this.pump();
+    if (this.#asked) this.do("repeat");
   }
 
   /** Words of the page's own, e.g. that a question waits. */
@@ -251,7 +246,7 @@ export class Ear {
   }
 
   async #lead(): Promise<void> {
-    this.#synced = true;
+    this.#sync();
     const { openLine } = await import("./line.ts");
     if (this.#stopped) return;
     const { address, token } = this.#options;
@@ -278,7 +273,7 @@ export class Ear {
   }
 
   #follow(): void {
-    if (!this.#synced) this.#tell({ do: "sync" });
+    if (this.#synced === "no") this.#tell({ do: "sync" });
     this.#outbox.again();
   }
 
@@ -298,6 +293,8 @@ export class Ear {
     if (this.#stopped) return;
     switch (message.do) {
       case "event":
+        // Before a tab knows what there was, it is not ready for what comes.
+        if (this.#synced !== "yes") return void this.#early.push(message);
         return this.#event(message.event, message.place);
       case "state":
         return this.#lineState(message.state);
@@ -331,8 +328,8 @@ export class Ear {
 
   /** A tab that comes later is told what there was; none of it is news any more. */
   async #catchUp({ events, state, place, settings }: Shared & { readonly do: "log" }): Promise<void> {
-    if (this.#synced) return;
-    this.#synced = true;
+    if (this.#synced !== "no") return;
+    this.#synced = "soon";
     await this.#apply(settings);
     const now = this.#clock.now();
     for (const event of events) {
@@ -345,8 +342,14 @@ export class Ear {
     this.#state = state;
     this.#store(now);
     this.#unsaid.clear();
+    this.#sync();
     this.pump();
     this.#view.changed();
+  }
+
+  #sync(): void {
+    this.#synced = "yes";
+    for (const { event, place } of this.#early.splice(0)) this.#event(event, place);
   }
 
   #event(event: AgentEvent, place: Place): void {

@@ -16,7 +16,7 @@ export class Gate {
   /** So many words at so many a minute, and never more announcements a second than agreed. */
   said(now: number, words: number, pace: number, rate: number): void {
     this.#said = now;
-    this.#opens = now + Math.max(Math.min((words / pace) * 60_000, LONGEST_MS), 1000 / rate);
+    this.#opens = now + Math.max(Math.min((words / pace) * 60_000, LONGEST_MS), Math.ceil(1000 / rate));
     this.hurried = false;
   }
 

@@ -5,7 +5,8 @@
 import { neutralize } from "../subscriber/neutralize.ts";
 import { type Child, make } from "./runs.ts";
 
-const FENCE = /^ {0,3}(`{3,}|~{3,})\s*([\w+#-]*)/u;
+/** A name, and settings in braces or of the form a=b; a sentence after the mark is text, and must not vanish. */
+const FENCE = /^ {0,3}(`{3,}|~{3,})\s*([\w+#.-]*)(?:\s*\{[^}]{0,200}\}|\s+\w{1,40}=\S{1,200})*\s*$/u;
 const ITEM = /^(\s*)(?:([-*+•])|(\d{1,9})[.)])\s+(.*)$/u;
 const RULE = /^\s*\|?\s*:?-{2,}:?\s*(?:\|\s*:?-{2,}:?\s*)*\|?\s*$/u;
 const HEADING = /^ {0,3}(#{1,6})\s+(.*)$/u;
@@ -36,7 +37,7 @@ export function markdownNodes(source: string, level: number, words: MarkdownWord
     if (fence) {
       close();
       const code: string[] = [];
-      for (at++; at < lines.length && !lines[at]!.trim().startsWith(fence[1]!); at++) code.push(lines[at]!);
+      for (at++; at < lines.length && !closes(lines[at]!, fence[1]!); at++) code.push(lines[at]!);
       nodes.push(codeBlock(code.join("\n"), words.code(fence[2]!, code.length)));
     } else if (heading) {
       close();
@@ -69,6 +70,11 @@ export function markdownNodes(source: string, level: number, words: MarkdownWord
   close();
   return nodes;
 }
+
+const closes = (line: string, mark: string): boolean => {
+  const found = line.trim();
+  return found.startsWith(mark) && found === mark[0]!.repeat(found.length);
+};
 
 /** Long lines scroll; whoever uses a keyboard must be able to get there. */
 const codeBlock = (code: string, name: string): HTMLElement =>

@@ -17,7 +17,7 @@ h2, h3, h4, h5, h6 { line-height: 1.25; margin-block: 1em 0.4em; font-size: 1.1e
 h2 { font-size: 1.25em; }
 p, ul, ol, pre, table, blockquote { margin-block: 0.5em; }
 a { color: LinkText; }
-:focus-visible { outline: 0.2em solid var(--earshot-focus, Highlight); outline-offset: 0.15em; }
+:focus-visible { outline: 0.2em solid var(--earshot-focus, CanvasText); outline-offset: 0.15em; }
 h2:focus-visible { outline-style: dashed; outline-width: 0.1em; }
 button, select, input, textarea {
   font: inherit;

@@ -24,11 +24,8 @@ function createBrowser() {
     ({
       navigator: {
         locks: {
-          request: (name: string, { signal }: { signal: AbortSignal }, run: () => Promise<unknown>) => {
+          request: (name: string, _: unknown, run: () => Promise<unknown>) => {
             waiting.push({ name, owner, run: async () => run() });
-            signal.addEventListener("abort", () => {
-              waiting = waiting.filter((one) => one.owner !== owner);
-            });
             post.push(grant);
             return Promise.resolve();
           },

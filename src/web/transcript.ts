@@ -97,7 +97,7 @@ export class Transcript {
     return make(
       "section",
       { class: `turn ${who}`, part: `turn ${who}` },
-      make("h3", { part: "turn-heading", dir: "auto" }, title),
+      make("h3", { part: "turn-heading" }, make("span", { dir: "auto" }, title)),
     );
   }
 

@@ -4,6 +4,7 @@ import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
+import fc from "fast-check";
 import type { Browser, BrowserContext } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { AgentEvent } from "../../src/protocol/types.ts";
@@ -289,6 +290,51 @@ describe.skipIf(skipsBrowser)(`what a page announces${BROWSER_NOTE}`, () => {
     await armed(page);
     await dialogOf(page).locator("button.refuse").click();
     expect(await outcome).toMatchObject({ accepted: false });
+  });
+
+  it("whatever Markdown it is made from, is made of harmless elements only, and no word of it is lost (CON-67)", async () => {
+    const { outputFiles } = await build({
+      stdin: {
+        contents:
+          'import { markdownNodes } from "./src/web/markdown.ts"; window.markdownNodes = markdownNodes;',
+        resolveDir: fileURLToPath(new URL("../..", import.meta.url)),
+      },
+      bundle: true,
+      write: false,
+      platform: "browser",
+    });
+    const page = await (await context()).newPage();
+    await page.addScriptTag({ content: outputFiles[0]!.text });
+    const piece = fc.constantFrom(
+      ..."word other *em* **bold** `code` [a](https://x.example) ![i](http://y) <b> <script> | |---| --- - 1. # ## > ``` ~~~ \\* _u_ https://z.example".split(
+        " ",
+      ),
+      "\n",
+      "\n\n",
+      "  ",
+    );
+    const samples = fc.sample(
+      fc.array(piece, { maxLength: 40 }).map((pieces) => pieces.join(" ")),
+      2_000,
+    );
+    const wrong = await page.evaluate((texts) => {
+      const allowed = new Set(
+        "p h4 h5 h6 ul ol li pre code table thead tbody tr th td blockquote hr a em strong span".split(" "),
+      );
+      const words = { image: (text: string) => text, code: (language: string) => language };
+      const { markdownNodes } = window as never as {
+        markdownNodes(source: string, level: number, words: object): HTMLElement[];
+      };
+      return texts.filter((text) => {
+        const root = document.createElement("div");
+        root.append(...markdownNodes(text, 3, words));
+        const count = (where: string) => where.split("word").length;
+        const names = [...root.querySelectorAll("*")].every(({ localName }) => allowed.has(localName));
+        const labels = [...root.querySelectorAll("pre")].map((one) => one.getAttribute("aria-label"));
+        return !names || count([root.textContent, ...labels].join(" ")) !== count(text);
+      });
+    }, samples);
+    expect(wrong.slice(0, 3)).toEqual([]);
   });
 
   it("reads in order for a virtual screen reader: headings, lists, tables and code; then the question, then its buttons", async () => {

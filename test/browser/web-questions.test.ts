@@ -7,6 +7,7 @@ import {
   armed,
   dialogOf,
   focused,
+  heardBy,
   newContext,
   openPage,
   openPlace,
@@ -188,6 +189,22 @@ describe.skipIf(skipsBrowser)(`a question in a page${BROWSER_NOTE}`, () => {
     await tabTo(page, "Refuse");
     await page.keyboard.press("Enter");
     expect(await second).toMatchObject({ accepted: false });
+  });
+
+  it("gives more time where the agent does, and says so inside the dialog (WCAG 2.2.1)", async () => {
+    const page = await open();
+    void transfer(place.agent, { count: 0 });
+    await dialogOf(page).waitFor();
+    await armed(page);
+    await tabTo(page, "More time");
+    await page.keyboard.press("Enter");
+    await untilHeard(page, "You now have");
+    const { how } = (await heardBy(page)).find(({ text }) => text.startsWith("You now have"))!;
+    expect(how).toBe("assertive");
+    expect(await dialogOf(page).locator("[aria-live=assertive]", { hasText: "You now have" }).count()).toBe(
+      1,
+    );
+    expect(await focused(page)).toBe("button More time");
   });
 
   it("of any kind has its fields: choices, a number, words, yes or no (CNF-27)", async () => {

@@ -35,6 +35,7 @@ export class Life {
     this.clock = createFakeClock(at);
     const mortal: LogStore = {
       identity: store.identity,
+      ...(store.durable ? { durable: true } : {}),
       recent: () => asWritten(store.recent()),
       facts: (kind) => asWritten(store.facts(kind)),
       read: (from) => store.read(from),

@@ -143,7 +143,7 @@ describe("routes", () => {
   });
 });
 
-it("without pages and routes, nothing is beside AAEP", async () => {
-  const { server } = await world();
+it("without pages, routes and the Inspector, nothing is beside AAEP", async () => {
+  const { server } = await world({ inspector: false });
   expect((await fetch(server.http)).status).toBe(404);
 });

@@ -1,5 +1,5 @@
 /** The files under the embedded store, as little as it needs. Tests put faults in between: full disks, failing syncs, torn writes. */
-import { close, fdatasync, ftruncate, open, read, write, writeSync } from "node:fs";
+import { close, constants, fdatasync, ftruncate, open, read, write } from "node:fs";
 import { mkdir, readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { promisify } from "node:util";
 
@@ -18,8 +18,11 @@ export interface FilePort {
   read(path: string, from?: number, to?: number): Promise<Uint8Array>;
   /** The number by which the file system knows it; a copy has another. */
   stat(path: string): Promise<{ readonly size: number; readonly inode: string }>;
-  /** For appending; made if it is not there. `exclusive` fails where it is. */
-  open(path: string, exclusive?: boolean): Promise<OpenFile>;
+  /**
+   * For appending; made if it is not there. `exclusive` fails where it is. `durable`: what is appended may be made safe
+   * at once, where the system can do both in one step; `sync` is called all the same.
+   */
+  open(path: string, exclusive?: boolean, durable?: boolean): Promise<OpenFile>;
   /** Makes the names in a directory durable. */
   syncDirectory(directory: string): Promise<void>;
   remove(path: string): Promise<void>;
@@ -40,7 +43,6 @@ const readPart = promisify(read) as (
   length: number,
   position: number,
 ) => Promise<{ bytesRead: number }>;
-const SMALL = 256 * 1024;
 const syncFile = promisify(fdatasync);
 const truncateFile = promisify(ftruncate);
 const closeFile = promisify(close);
@@ -67,19 +69,18 @@ export const nodeFiles: FilePort = {
     const { size, ino } = await stat(path, { bigint: true });
     return { size: Number(size), inode: String(ino) };
   },
-  async open(path, exclusive = false) {
-    const fd = await openFile(path, exclusive ? "ax" : "a", 0o600);
+  async open(path, exclusive = false, durable = false) {
+    // Windows has no such flag, and syncs in a second step.
+    const atOnce = durable && constants.O_DSYNC !== undefined ? constants.O_DSYNC : 0;
+    const flags = constants.O_APPEND | constants.O_CREAT | constants.O_WRONLY | atOnce;
+    const fd = await openFile(path, exclusive ? flags | constants.O_EXCL : flags, 0o600);
     return {
       async append(bytes) {
-        // A short write is no error to the system; the rest is tried until it fails for a reason. What is small only goes
-        // from memory to memory, which takes less time than asking another thread to do it.
-        for (let done = 0; done < bytes.byteLength; ) {
-          const rest = bytes.subarray(done);
-          done +=
-            rest.byteLength <= SMALL ? writeSync(fd, rest) : (await writeFile(fd, rest, 0)).bytesWritten;
-        }
+        // A short write is no error to the system; the rest is tried until it fails for a reason.
+        for (let done = 0; done < bytes.byteLength; )
+          done += (await writeFile(fd, bytes.subarray(done), 0)).bytesWritten;
       },
-      sync: () => syncFile(fd),
+      sync: () => (atOnce ? Promise.resolve() : syncFile(fd)),
       truncate: (size) => truncateFile(fd, size),
       close: () => closeFile(fd),
     };

@@ -58,7 +58,7 @@ interface Waiting {
 
 const MIB = 1024 * 1024;
 /** So that one group is handed on to listeners while the next is being made safe. */
-const GROUP_BYTES = 128 * 1024;
+const GROUP_BYTES = 64 * 1024;
 
 export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<EmbeddedStore> {
   const { directory, retain, files = nodeFiles, clock = systemClock, random = systemRandom } = options;

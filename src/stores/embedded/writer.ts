@@ -55,12 +55,13 @@ export class SegmentWriter {
     if (!last) return;
     if (headerMissing) {
       ledger.segments.pop();
-      this.#file = await files.open(join(directory, last.name));
+      this.#file = await files.open(join(directory, last.name), false, sync);
       const created = wallTime();
       await this.#file.append(encodeHeader(last.first, created));
       if (sync) await this.#file.sync();
       ledger.begin(last.name, last.first, { version: 2, size: HEADER, created });
-    } else if (last.header.version > 1) this.#file = await files.open(join(directory, last.name));
+    } else if (last.header.version > 1)
+      this.#file = await files.open(join(directory, last.name), false, sync);
   }
 
   /** All of it in one write and one sync; afterwards the ledger knows it. */
@@ -102,7 +103,7 @@ export class SegmentWriter {
     const first = ledger.next;
     const name = segmentName(first);
     const created = wallTime();
-    this.#file = await files.open(join(directory, name), true);
+    this.#file = await files.open(join(directory, name), true, sync);
     await this.#file.append(encodeHeader(first, created));
     if (sync) await this.#file.sync();
     await files.syncDirectory(directory);

@@ -1,0 +1,332 @@
+/** The Inspector in a real browser: what it shows, what it lets through, and whether everyone can use it. */
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { MOST_FIRST_BYTES } from "../../scripts/bundle-inspector.mjs";
+import { REQUIREMENTS } from "../../src/conformance/requirements.ts";
+import { parse } from "../../src/protocol/index.ts";
+import { BROWSER_NOTE, launchBrowser, skipsBrowser } from "../support/chromium.ts";
+import { tellSession } from "../support/four-listeners.ts";
+import {
+  axeProblems,
+  type BuiltPage,
+  buildPage,
+  connected,
+  type DemoPlace,
+  openDemo,
+  openInspector,
+  serveAgent,
+  type Watched,
+} from "./inspector-support.ts";
+import { agentOf, focused, tabTo } from "./support.ts";
+
+const artifacts = fileURLToPath(new URL("../../.artifacts/inspector", import.meta.url));
+const MODES = {
+  light: { colorScheme: "light", forcedColors: "none" },
+  dark: { colorScheme: "dark", forcedColors: "none" },
+  "forced-colors": { colorScheme: "dark", forcedColors: "active" },
+} as const;
+
+type Looked = Page & { watched: Watched };
+
+/** A recording without a fault: the session that the docs show. */
+function recording(): string[] {
+  const places = new Map<unknown, number>();
+  return tellSession().said.map(({ event }, index) => {
+    const { output_id, chunk } = event;
+    const position = places.get(output_id) ?? 0;
+    if (typeof chunk === "string") places.set(output_id, position + [...chunk].length);
+    const place = typeof chunk === "string" ? { position } : {};
+    return JSON.stringify({ ...event, ...place, event_id: `evt_${String(index).padStart(32, "0")}` });
+  });
+}
+
+describe.skipIf(skipsBrowser)(`the Inspector${BROWSER_NOTE}`, () => {
+  let browser: Browser;
+  let built: BuiltPage;
+  const cleanups: (() => unknown)[] = [];
+  beforeAll(async () => {
+    [browser, built] = await Promise.all([launchBrowser(), buildPage()]);
+    mkdirSync(artifacts, { recursive: true });
+  });
+  afterAll(async () => {
+    await browser?.close();
+    built?.remove();
+  });
+  afterEach(async () => {
+    for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+  });
+
+  async function open(url: string, options: BrowserContextOptions = {}): Promise<Looked> {
+    const page = await openInspector(browser, url, options);
+    cleanups.push(() => page.context().close());
+    return page;
+  }
+
+  async function openWithDemo(options: BrowserContextOptions = {}): Promise<[Looked, DemoPlace]> {
+    const place = await openDemo(built);
+    cleanups.push(() => place.close());
+    const page = await open(place.serving.inspector!, options);
+    await connected(page);
+    return [page, place];
+  }
+
+  async function load(page: Page, lines: readonly string[]): Promise<void> {
+    const file = join(built.directory, "session.jsonl");
+    writeFileSync(file, `${lines.join("\n")}\n`);
+    await page.setInputFiles("#file", file);
+    await page.locator("#status", { hasText: "is loaded" }).waitFor();
+  }
+
+  /** Light, dark, forced colors: a picture of each, and nothing for axe to say. */
+  async function inspect(page: Page, state: string): Promise<void> {
+    for (const [mode, media] of Object.entries(MODES)) {
+      await page.emulateMedia(media);
+      await page.screenshot({ path: join(artifacts, `${state}-${mode}.png`), fullPage: true });
+      expect(await axeProblems(page), `${state}, ${mode}`).toEqual([]);
+    }
+    await page.emulateMedia(MODES.light);
+  }
+
+  const question = (page: Page) => page.locator("earshot-live dialog[open]");
+  const items = (page: Page, list: string) => page.locator(`${list} li`);
+
+  it("a bank transfer by keyboard alone: asked for, put as a dialog, checked, allowed, and shown to all four", async () => {
+    const [page, { serving }] = await openWithDemo();
+    await tabTo(page, "Skip to the content");
+    await page.keyboard.press("Enter");
+    await page.keyboard.press("Tab");
+    expect(await focused(page)).toBe("input #prompt");
+    await page.keyboard.type("Transfer 500 dollars to savings");
+    await page.keyboard.press("Enter");
+    await page.locator("#asked", { hasText: "Transfer 500 dollars" }).waitFor();
+    expect(await page.title()).toMatch(/question waits/);
+    await tabTo(page, "Answer it here");
+    await page.keyboard.press("Enter");
+    await question(page).waitFor();
+    await page.waitForTimeout(700);
+    await tabTo(page, "Check before allowing");
+    await page.keyboard.press("Enter");
+    await question(page).locator("button.go-back").waitFor();
+    await page.waitForTimeout(700);
+    await tabTo(page, "Allow now");
+    await page.keyboard.press("Enter");
+    await page.locator("#timeline tr", { hasText: "Question accepted" }).waitFor();
+    await page.locator("#timeline tr", { hasText: "Session completed" }).waitFor();
+    const turns = await page.locator("#timeline th").allInnerTexts();
+    expect(turns[0]).toBe("Session started");
+    expect(turns.indexOf("Question")).toBeLessThan(turns.indexOf("Question accepted"));
+    for (const id of ["braille", "reader", "captions"])
+      await items(page, `#${id}`).filter({ hasText: "awaiting.confirmation, critical" }).waitFor();
+    await items(page, "#raw").filter({ hasText: '"type":"aaep:agent.awaiting.confirmation"' }).waitFor();
+    await items(page, "#spoken-box").filter({ hasText: "Transfer 500 dollars" }).first().waitFor();
+    expect(await page.locator("#findings-box li").allInnerTexts()).toEqual([]);
+    // Nothing but the one mouth is announced by itself; the lists are for reading.
+    expect(await page.locator("[aria-live], [role=log], [role=alert]").count()).toBe(4);
+    expect(await page.locator("[role=status]").count()).toBe(1);
+    const { origin } = new URL(serving.http);
+    expect(page.watched.requests.filter((url) => new URL(url).host !== new URL(origin).host)).toEqual([]);
+    expect(page.watched.errors).toEqual([]);
+  });
+
+  it("axe finds nothing in any state, in light, dark and forced colors", async () => {
+    const place = await openDemo(built);
+    cleanups.push(() => place.close());
+    const closed = await open(place.serving.http);
+    await closed.getByRole("heading", { name: "needs the token" }).waitFor();
+    await inspect(closed, "closed");
+    await closed.fill("#token", place.serving.token!);
+    await closed.keyboard.press("Enter");
+    await connected(closed);
+    const page = closed;
+    place.demo.start("Transfer 500 dollars to savings");
+    await page.locator("#asked").waitFor();
+    await inspect(page, "question-waits");
+    await page.locator("#answer").click();
+    await question(page).waitFor();
+    await inspect(page, "question-dialog");
+    await page.keyboard.press("Escape");
+    await page.locator("#speak").uncheck();
+    const wrong = recording();
+    wrong[3] = wrong[3]!.replace('"urgency":"normal"', '"urgency":"loud"');
+    wrong.splice(6, 0, wrong[6]!, "{ this is no JSON");
+    await load(page, wrong);
+    await page.locator("#to-end").click();
+    await items(page, "#findings-box").filter({ hasText: "ENV-10" }).first().waitFor();
+    await inspect(page, "replay");
+  });
+
+  it("at 200 % zoom nothing scrolls sideways, and targets are large enough to hit", async () => {
+    const [page, { demo }] = await openWithDemo({
+      viewport: { width: 640, height: 450 },
+      deviceScaleFactor: 2,
+      reducedMotion: "reduce",
+    });
+    demo.start("Transfer 500 dollars to savings");
+    await page.locator("#asked").waitFor();
+    await page.screenshot({ path: join(artifacts, "zoom.png"), fullPage: true });
+    const sizes = await page.evaluate(() => ({
+      wide: document.documentElement.scrollWidth <= document.documentElement.clientWidth,
+      small: [...document.querySelectorAll<HTMLElement>("button, select")]
+        .filter((one) => one.checkVisibility() && (one.offsetHeight < 44 || one.offsetWidth < 44))
+        .map((one) => one.id),
+      moving: [...document.querySelectorAll("*")].filter((one) => {
+        const { transitionDuration, animationName } = getComputedStyle(one);
+        return !/^0s(, 0s)*$/.test(transitionDuration) || animationName !== "none";
+      }).length,
+    }));
+    expect(sizes).toEqual({ wide: true, small: [], moving: 0 });
+  });
+
+  it("stays quick with 100,000 events: all are kept, the page holds few of them", async () => {
+    const [page] = await openWithDemo();
+    const empty = await page.evaluate(() => document.querySelectorAll("*").length);
+    const [first] = recording();
+    const { summary_terse: _, summary_detailed: __, ...fields } = JSON.parse(first!);
+    const type = "aaep:agent.progress.updated";
+    const one = { ...fields, type, urgency: "background", progress: { percent: 50 }, event_id: "evt_@" };
+    const [before, after] = JSON.stringify(one).split("@");
+    const many = Array.from(
+      { length: 99_999 },
+      (_, index) => before + String(index + 10).padStart(32, "0") + after,
+    );
+    await load(page, [first!, ...many]);
+    await page.locator("#to-end").click();
+    await page.locator("#status", { hasText: "100,000 of 100,000" }).waitFor({ timeout: 50_000 });
+    await page.locator("#raw .count", { hasText: "100 of 100,000, from number 99,901." }).waitFor();
+    expect(await items(page, "#raw").count()).toBe(100);
+    const nodes = await page.evaluate(() => document.querySelectorAll("*").length);
+    expect(nodes - empty).toBeLessThan(6 * 100 * 8);
+    await page.locator("#raw .earlier").click();
+    expect(await items(page, "#raw").count()).toBe(200);
+    await page.locator("#raw .count", { hasText: "from number 99,801." }).waitFor();
+  });
+
+  it("shows a recording as each listener would have got it, step by step, and saves it as capture writes it", async () => {
+    const [page] = await openWithDemo();
+    const lines = recording();
+    await load(page, lines);
+    await page.locator("#record").click();
+    await page.locator("#step").click();
+    await page.locator("#status", { hasText: `Event 1 of ${lines.length}: session.started.` }).waitFor();
+    expect(await items(page, "#raw").count()).toBe(1);
+    await page.locator("#to-end").click();
+    await page.locator("#raw .count", { hasText: `${lines.length} in all.` }).waitFor();
+    const counts = await Promise.all(
+      ["#braille", "#reader", "#captions", "#raw"].map((id) => items(page, id).count()),
+    );
+    expect(counts[0]).toBeLessThan(counts[1]!);
+    expect(counts[1]).toBeLessThan(counts[2]!);
+    expect(counts[2]).toBeLessThan(counts[3]!);
+    await page.locator("#findings-box").waitFor();
+    expect(await items(page, "#findings-box").allInnerTexts()).toEqual([]);
+    expect(await page.locator("#spoken-box").innerText()).toContain("Rent of $1,200 leaves on May 1");
+    const [saved] = await Promise.all([page.waitForEvent("download"), page.locator("#record").click()]);
+    expect(saved.suggestedFilename()).toBe("session.jsonl");
+    const kept = readFileSync((await saved.path())!, "utf8").trimEnd().split("\n");
+    expect(kept).toEqual(lines);
+    for (const line of kept) expect(parse(line, { mode: "tolerant" }).ok).toBe(true);
+    const [all] = await Promise.all([page.waitForEvent("download"), page.locator("#export").click()]);
+    const exported = JSON.parse(readFileSync((await all.path())!, "utf8"));
+    expect(exported.columns).toHaveLength(4);
+    expect(exported.columns[3].heard).toHaveLength(lines.length);
+    await page.locator("#live").click();
+    await connected(page);
+    expect(await items(page, "#raw").count()).toBe(0);
+  });
+
+  it("tells what an agent does wrong, by the id of the requirement, and what that asks for", async () => {
+    const [page] = await openWithDemo();
+    const lines = recording();
+    const invoked = lines.findIndex((line) => line.includes('"tool":"transfer"'));
+    // The question is gone: money moves without anybody having been asked.
+    const asked = lines.findIndex((line) => line.includes("awaiting.confirmation"));
+    expect(asked).toBeLessThan(invoked);
+    lines.splice(asked, 1);
+    lines.push(lines.at(-1)!.replace(/evt_\d+/, `evt_${"9".repeat(32)}`));
+    await load(page, lines);
+    await page.locator("#to-end").click();
+    const findings = page.locator("#findings-box li");
+    await findings.filter({ hasText: "SEQ-02, session.completed" }).waitFor();
+    const unasked = findings.filter({ hasText: "tool.invoked" });
+    await unasked.filter({ hasText: "error, SEQ-14" }).waitFor();
+    await unasked.filter({ hasText: REQUIREMENTS.find(({ id }) => id === "SEQ-14")!.text }).waitFor();
+  });
+
+  it("asks for other terms while it listens, and says what was agreed on", async () => {
+    const [page, { demo }] = await openWithDemo();
+    await page.selectOption("#listener", { label: "Captions" });
+    expect(await page.inputValue("#rate")).toBe("10");
+    await page.fill("#rate", "2");
+    await page.selectOption("#verbosity", "terse");
+    await page.getByRole("button", { name: "Ask for this" }).click();
+    await page.locator("#status", { hasText: "Captions: agreed on 2 events a second" }).waitFor();
+    await page.locator("#captions .terms", { hasText: "2 events a second; terse" }).waitFor();
+    expect(demo.producer.hub.subscriptions).toBe(4);
+    await page.fill("#languages", "not_a_language!");
+    await page.getByRole("button", { name: "Ask for this" }).click();
+    await page.locator("#status", { hasText: /Captions: (?:nothing was changed|agreed on)/ }).waitFor();
+  });
+
+  it("A08: what an agent says is text, whatever it looks like, and is marked with its language", async () => {
+    const agent = agentOf();
+    const serving = await serveAgent(agent, built);
+    cleanups.push(() => serving.close());
+    const page = await open(serving.inspector!);
+    await connected(page);
+    const hostile = '<img src=x onerror="document.title=1"><script>window.hit=1</script><b>bold</b>\u202egnol';
+    const session = agent.start({ summary: hostile, language: "ar" });
+    await session.say(`${hostile} مرحبا. `);
+    void session.confirm({ action: hostile, consequence: hostile }).catch(() => undefined);
+    await page.locator("#asked").waitFor();
+    await items(page, "#reader").filter({ hasText: "<b>bold</b>" }).first().waitFor();
+    expect(await page.locator("main img, main b, main script").count()).toBe(0);
+    expect(await page.evaluate(() => "hit" in window)).toBe(false);
+    expect(await page.locator("main").innerText()).not.toContain("\u202e");
+    expect(await page.locator("#reader li p[lang=ar]").first().getAttribute("dir")).toBe("rtl");
+    expect(page.watched.errors).toEqual([]);
+    await session.cancel("done");
+  });
+
+  it("loads little, from here alone, and takes its token out of the address at once", async () => {
+    const place = await openDemo(built);
+    cleanups.push(() => place.close());
+    const page = await open(place.serving.inspector!);
+    await connected(page);
+    expect(page.url()).toBe(`${place.serving.http}/`);
+    expect(await page.evaluate(() => history.length)).toBeLessThanOrEqual(2);
+    console.log(`Inspector: ${page.watched.bytes()} bytes at first, at most ${MOST_FIRST_BYTES}`);
+    expect(page.watched.bytes()).toBeGreaterThan(10_000);
+    expect(page.watched.bytes()).toBeLessThan(MOST_FIRST_BYTES);
+    expect(built.bytes).toBeLessThan(MOST_FIRST_BYTES);
+    // Still open after a reload, though the address holds nothing.
+    await page.reload();
+    await connected(page);
+    expect(page.watched.errors).toEqual([]);
+  });
+
+  it("listens to another agent through this machine, on request only, and nobody waits for its answer", async () => {
+    const other = agentOf({ agent_id: "com.example.other", agent_name: "Other" });
+    const elsewhere = await serveAgent(other, built);
+    cleanups.push(() => elsewhere.close());
+    const [page, { demo }] = await openWithDemo();
+    await page.fill("#address", elsewhere.http);
+    await page.getByRole("button", { name: "Listen there" }).click();
+    await page.locator("#status", { hasText: /wants|credential|token/i }).waitFor();
+    await page.fill("#address-token", elsewhere.token!);
+    await page.getByRole("button", { name: "Listen there" }).click();
+    await page.locator("#source", { hasText: "Listening to Other" }).waitFor();
+    expect(demo.producer.hub.subscriptions).toBe(0);
+    expect(other.hub.subscriptions).toBe(4);
+    await other.run({ summary: "Looking around." }, (session) => session.say("Hello from elsewhere."));
+    await items(page, "#braille").filter({ hasText: "Hello from elsewhere." }).waitFor();
+    await page.locator("#timeline tr", { hasText: "Session completed" }).waitFor();
+    expect(await page.locator("#speak").isDisabled()).toBe(true);
+    await page.locator("#return").click();
+    await page.locator("#source", { hasText: "Listening to Demo assistant" }).waitFor();
+    await expect.poll(() => other.hub.subscriptions).toBe(0);
+    expect(page.watched.requests.filter((url) => url.startsWith(elsewhere.http))).toEqual([]);
+  });
+});
