@@ -13,6 +13,12 @@ curl curl
 openssl openssl
 nginx nginx-light
 haproxy haproxy
+orca orca
+Xvfb xvfb
+openbox openbox
+xdotool xdotool
+dbus-daemon dbus
+/usr/libexec/at-spi-bus-launcher at-spi2-core
 python:aiohttp python3-aiohttp
 python:grpc python3-grpcio
 python:google.protobuf python3-protobuf

@@ -35,7 +35,7 @@ const encoded = (list: readonly LogEntry[]): Buffer[] =>
 /** How many calls are under way at a time: what a busy agent with many sessions has. */
 const TOGETHER = 64;
 /** Events an agent may have said that are not on disk yet. */
-const UNDER_WAY = 512;
+const UNDER_WAY = 1024;
 /** Short, many and alternating: a disk that others use too is never the same for long. */
 const GROUPS = 12;
 const TRIALS = 60;

@@ -21,8 +21,8 @@ class Column {
 
   constructor(home: HTMLElement, { id, name, about }: ListenerKind, hold: Held) {
     const title = `column-${id}`;
-    const list = make("ol", { "aria-labelledby": title });
-    const box = make("div", { class: "box", tabindex: "0", role: "group", "aria-labelledby": title }, list);
+    const list = make("ol");
+    const box = make("div", { class: "box" }, list);
     home.append(
       make(
         "section",
@@ -34,7 +34,7 @@ class Column {
         box,
       ),
     );
-    this.rows = new Rows(box, list, hold, id === "raw" ? rawItem : wordsItem);
+    this.rows = new Rows({ box, list, title }, hold, id === "raw" ? rawItem : wordsItem);
   }
 
   terms(terms: Capabilities): void {
@@ -45,7 +45,11 @@ class Column {
   }
 }
 
-const meta = (at: number, label: string): HTMLElement => make("p", { class: "meta" }, timeNode(at), ` ${label}`);
+/** A list of index.html's own. */
+const place = (id: string) => ({ box: byId(`${id}-box`), list: byId(id), title: `${id}-title` });
+
+const meta = (at: number, label: string): HTMLElement =>
+  make("p", { class: "meta" }, timeNode(at), ` ${label}`);
 
 function wordsItem({ at, event, text }: Heard): HTMLElement {
   if (!event) return make("li", {}, meta(at, "unreadable"), make("p", { dir: "auto" }, rawOf(text)));
@@ -122,9 +126,9 @@ export class Board {
     const home = byId("columns");
     this.columns = kinds.map((kind) => new Column(home, kind, hold));
     this.#languages = kinds[READER]?.capabilities.languages ?? ["en"];
-    this.timeline = new Rows(byId("timeline-box"), byId("timeline"), hold, turnItem);
-    this.findings = new Rows(byId("findings-box"), byId("findings"), hold, findingItem);
-    this.spoken = new Rows(byId("spoken-box"), byId("spoken"), hold, saidItem);
+    this.timeline = new Rows(place("timeline"), hold, turnItem);
+    this.findings = new Rows(place("findings"), hold, findingItem);
+    this.spoken = new Rows(place("spoken"), hold, saidItem);
     this.#preview = this.#newPreview();
   }
 

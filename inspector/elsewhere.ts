@@ -60,7 +60,11 @@ export async function openElsewhere(
     return first.value;
   };
 
-  const follow = async (index: number, messages: AsyncGenerator<Told>, signal: AbortSignal): Promise<void> => {
+  const follow = async (
+    index: number,
+    messages: AsyncGenerator<Told>,
+    signal: AbortSignal,
+  ): Promise<void> => {
     const column = board.columns[index]!;
     try {
       for await (const { kind, value } of messages) {

@@ -84,7 +84,10 @@ async function listenElsewhere(): Promise<void> {
     leaveAgent();
     before?.stop();
     const opened = await openElsewhere(board, where, kinds);
-    show(opened.source, `Listening to ${opened.agent}, at ${address}, through this machine. It cannot be answered here.`);
+    show(
+      opened.source,
+      `Listening to ${opened.agent}, at ${address}, through this machine. It cannot be answered here.`,
+    );
     tellStatus(`Listening to ${opened.agent}.`);
   } catch (error) {
     show(undefined, "Listening to nobody.");

@@ -26,8 +26,16 @@ export class Rows<Item> {
   #to = 0;
   #drawn = false;
 
-  /** `list` is in `box`, which scrolls. */
-  constructor(box: HTMLElement, list: HTMLElement, hold: Held, render: (item: Item) => HTMLElement) {
+  /** `list` is in `box`, which scrolls, and is named by the heading with the id `title`. */
+  constructor(
+    { box, list, title }: { box: HTMLElement; list: HTMLElement; title: string },
+    hold: Held,
+    render: (item: Item) => HTMLElement,
+  ) {
+    // What scrolls must be reachable by keyboard, and say what it is.
+    box.tabIndex = 0;
+    box.setAttribute("role", "group");
+    box.setAttribute("aria-labelledby", title);
     this.#box = box;
     this.#list = list;
     this.#hold = hold;

@@ -27,7 +27,9 @@ function read(): Capabilities {
     preferred_verbosity: byId<HTMLSelectElement>("verbosity").value as Verbosity,
     cognitive_load: byId<HTMLSelectElement>("load").value as CognitiveLoad,
     max_events_per_second: field("rate").value === "" ? NO_LIMIT : Number(field("rate").value),
-    languages: field("languages").value.split(/[\s,]+/).filter((tag) => tag !== ""),
+    languages: field("languages")
+      .value.split(/[\s,]+/)
+      .filter((tag) => tag !== ""),
     coalesce_boundaries: cut.length > 0 ? cut : ["completion"],
     event_filters: { include: ["*"], exclude: field("quiet").checked ? QUIET : [] },
     ...(pace === "" ? {} : { pace_wpm: Number(pace) }),
@@ -45,7 +47,12 @@ export function setUpTermsForm(
   });
   byId("boundaries").append(
     ...BOUNDARIES.map((name) =>
-      make("label", { class: "switch" }, make("input", { type: "checkbox", id: `boundary-${name}` }), ` ${name}`),
+      make(
+        "label",
+        { class: "switch" },
+        make("input", { type: "checkbox", id: `boundary-${name}` }),
+        ` ${name}`,
+      ),
     ),
   );
   const wishes = kinds.map(({ capabilities }) => capabilities);

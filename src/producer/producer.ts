@@ -95,6 +95,9 @@ export interface InterruptedSession {
 
 const DEFAULT_TIMES: QuestionTimes = { timeout_seconds: 120, extensions: 10, ceiling_seconds: 86_400 };
 const HOUR_MS = 3_600_000;
+/** A recording may show an act without the question before it: nobody may take that for something done now. */
+const REPLAY_APART =
+  "A producer either has sessions of its own or replays a recording, never both: make another producer for the recording.";
 
 export function createProducer(options: ProducerOptions): Producer {
   const { language = "en", languages = [], clock = systemClock, random = systemRandom } = options;
@@ -150,8 +153,16 @@ export function createProducer(options: ProducerOptions): Producer {
     onAccept: options.onAccept,
     warn,
   };
-  const start = (spec: SessionSpec): Session => new Session(spec, context);
   const left = leftOpen(store, context);
+  let role: "live" | "replay" | undefined = left.size > 0 ? "live" : undefined;
+  const play = (part: "live" | "replay"): void => {
+    if (role !== undefined && role !== part) throw new EarshotError("replay_apart", REPLAY_APART);
+    role = part;
+  };
+  const start = (spec: SessionSpec): Session => {
+    play("live");
+    return new Session(spec, context);
+  };
   return {
     identity,
     hub,
@@ -182,7 +193,7 @@ export function createProducer(options: ProducerOptions): Producer {
       if (keep) await hub.leaveOpen(finish_seconds);
       else hub.closeAll("producer_shutdown", "The agent is shutting down.");
     },
-    relay: createRelay(hub, ids),
+    relay: createRelay(hub, ids, () => play("replay")),
   };
 }
 

@@ -17,7 +17,8 @@ export interface RelayOptions {
   readonly audience?: readonly string[];
   /**
    * The event comes from a recording and is told as it was recorded. Questions stay questions, with tokens of our own
-   * that nobody waits for: answers to them are refused. A recording may begin inside a session and say what it lacks.
+   * that nobody waits for: answers to them are refused. A recording may begin inside a session and say what it lacks,
+   * the question before an act included: so an agent that has sessions of its own cannot replay, and the other way round.
    */
   readonly recorded?: boolean;
 }
@@ -37,9 +38,14 @@ interface Relayed {
 /** Sessions relayed at the same time; beyond it the one that was silent longest is over. */
 const MOST_SESSIONS = 4_096;
 
-export function createRelay(hub: Hub, ids: Ids): Relay {
+/** `replays` is told before the first event of a recording, and throws where there may be none. */
+export function createRelay(hub: Hub, ids: Ids, replays: () => void): Relay {
   const sessions = new Map<string, Relayed>();
-  return async (given, { recorded = false, ...options } = {}) => {
+  return async (given, options = {}) => {
+    // Nothing else that is handed in goes along: facts beside an event are no event, and would be believed.
+    const { recorded: asRecording, audience } = options;
+    const recorded = asRecording === true;
+    if (recorded) replays();
     const parsed = parseValue(given, { mode: "tolerant" });
     if (!parsed.ok || parsed.kind === "message") {
       const why = parsed.ok ? "it is not an event" : (parsed.issues[0]?.message ?? "it is not valid");
@@ -82,7 +88,7 @@ export function createRelay(hub: Hub, ids: Ids): Relay {
         [EXTENSION_PREFIX]: { ...(recorded ? aboutQuestions(own, named) : {}), relayed: true },
       },
     };
-    const appended = hub.append(session.last, { ...options, whole: recorded }, PASSED);
+    const appended = hub.append(session.last, { ...(audience ? { audience } : {}), whole: recorded }, PASSED);
     const [silent] = sessions.size > MOST_SESSIONS ? sessions : [];
     if (!silent) return appended;
     sessions.delete(silent[0]);

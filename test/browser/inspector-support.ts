@@ -1,5 +1,5 @@
 /** The Inspector in a browser, with the demo agent behind it, as `earshot demo` serves it. */
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,6 +9,7 @@ import { createDemo, type Demo } from "../../src/cli/demo/agent.ts";
 import { DEMO_PATH, demoRoutes } from "../../src/cli/demo/routes.ts";
 import { type ServeOptions, type Serving, serve } from "../../src/node/index.ts";
 import type { Producer } from "../../src/producer/producer.ts";
+import { tellSession } from "../support/four-listeners.ts";
 
 export interface BuiltPage {
   readonly directory: string;
@@ -113,9 +114,35 @@ export async function axeProblems(page: Page): Promise<string[]> {
     interface Found {
       violations: { id: string; nodes: { html: string; failureSummary: string }[] }[];
     }
-    const { violations } = await (window as never as { axe: { run(): Promise<Found> } }).axe.run();
+    const { violations } = await (window as never as { axe: { run(options: object): Promise<Found> } }).axe.run({
+      resultTypes: ["violations"],
+    });
     return violations.flatMap(({ id, nodes }) =>
       nodes.map(({ html, failureSummary }) => `${id}: ${html.slice(0, 120)} ${failureSummary}`),
     );
   });
 }
+
+/** A recording without a fault: the session that the docs show. */
+export function recording(): string[] {
+  const places = new Map<unknown, number>();
+  return tellSession().said.map(({ event }, index) => {
+    const { output_id, chunk } = event;
+    const position = places.get(output_id) ?? 0;
+    if (typeof chunk === "string") places.set(output_id, position + [...chunk].length);
+    const place = typeof chunk === "string" ? { position } : {};
+    return JSON.stringify({ ...event, ...place, event_id: `evt_${String(index).padStart(32, "0")}` });
+  });
+}
+
+/** Chooses these lines as a recording to replay. */
+export async function load(page: Page, { directory }: BuiltPage, lines: readonly string[]): Promise<void> {
+  const file = join(directory, "session.jsonl");
+  writeFileSync(file, `${lines.join("\n")}\n`);
+  await page.setInputFiles("#file", file);
+  await page.locator("#status", { hasText: "is loaded" }).waitFor();
+}
+
+/** The question as it is put to a person. */
+export const question = (page: Page) => page.locator("earshot-live dialog[open]");
+export const items = (page: Page, list: string) => page.locator(`${list} li`);

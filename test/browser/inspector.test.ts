@@ -1,47 +1,28 @@
 /** The Inspector in a real browser: what it shows, what it lets through, and whether everyone can use it. */
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { readFileSync } from "node:fs";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { MOST_FIRST_BYTES } from "../../scripts/bundle-inspector.mjs";
 import { REQUIREMENTS } from "../../src/conformance/requirements.ts";
 import { parse } from "../../src/protocol/index.ts";
 import { BROWSER_NOTE, launchBrowser, skipsBrowser } from "../support/chromium.ts";
-import { tellSession } from "../support/four-listeners.ts";
 import {
-  axeProblems,
   type BuiltPage,
   buildPage,
   connected,
   type DemoPlace,
+  items,
+  load,
   openDemo,
   openInspector,
+  question,
+  recording,
   serveAgent,
   type Watched,
 } from "./inspector-support.ts";
 import { agentOf, focused, tabTo } from "./support.ts";
 
-const artifacts = fileURLToPath(new URL("../../.artifacts/inspector", import.meta.url));
-const MODES = {
-  light: { colorScheme: "light", forcedColors: "none" },
-  dark: { colorScheme: "dark", forcedColors: "none" },
-  "forced-colors": { colorScheme: "dark", forcedColors: "active" },
-} as const;
-
 type Looked = Page & { watched: Watched };
-
-/** A recording without a fault: the session that the docs show. */
-function recording(): string[] {
-  const places = new Map<unknown, number>();
-  return tellSession().said.map(({ event }, index) => {
-    const { output_id, chunk } = event;
-    const position = places.get(output_id) ?? 0;
-    if (typeof chunk === "string") places.set(output_id, position + [...chunk].length);
-    const place = typeof chunk === "string" ? { position } : {};
-    return JSON.stringify({ ...event, ...place, event_id: `evt_${String(index).padStart(32, "0")}` });
-  });
-}
 
 describe.skipIf(skipsBrowser)(`the Inspector${BROWSER_NOTE}`, () => {
   let browser: Browser;
@@ -49,7 +30,6 @@ describe.skipIf(skipsBrowser)(`the Inspector${BROWSER_NOTE}`, () => {
   const cleanups: (() => unknown)[] = [];
   beforeAll(async () => {
     [browser, built] = await Promise.all([launchBrowser(), buildPage()]);
-    mkdirSync(artifacts, { recursive: true });
   });
   afterAll(async () => {
     await browser?.close();
@@ -72,26 +52,6 @@ describe.skipIf(skipsBrowser)(`the Inspector${BROWSER_NOTE}`, () => {
     await connected(page);
     return [page, place];
   }
-
-  async function load(page: Page, lines: readonly string[]): Promise<void> {
-    const file = join(built.directory, "session.jsonl");
-    writeFileSync(file, `${lines.join("\n")}\n`);
-    await page.setInputFiles("#file", file);
-    await page.locator("#status", { hasText: "is loaded" }).waitFor();
-  }
-
-  /** Light, dark, forced colors: a picture of each, and nothing for axe to say. */
-  async function inspect(page: Page, state: string): Promise<void> {
-    for (const [mode, media] of Object.entries(MODES)) {
-      await page.emulateMedia(media);
-      await page.screenshot({ path: join(artifacts, `${state}-${mode}.png`), fullPage: true });
-      expect(await axeProblems(page), `${state}, ${mode}`).toEqual([]);
-    }
-    await page.emulateMedia(MODES.light);
-  }
-
-  const question = (page: Page) => page.locator("earshot-live dialog[open]");
-  const items = (page: Page, list: string) => page.locator(`${list} li`);
 
   it("a bank transfer by keyboard alone: asked for, put as a dialog, checked, allowed, and shown to all four", async () => {
     const [page, { serving }] = await openWithDemo();
@@ -131,83 +91,10 @@ describe.skipIf(skipsBrowser)(`the Inspector${BROWSER_NOTE}`, () => {
     expect(page.watched.errors).toEqual([]);
   });
 
-  it("axe finds nothing in any state, in light, dark and forced colors", async () => {
-    const place = await openDemo(built);
-    cleanups.push(() => place.close());
-    const closed = await open(place.serving.http);
-    await closed.getByRole("heading", { name: "needs the token" }).waitFor();
-    await inspect(closed, "closed");
-    await closed.fill("#token", place.serving.token!);
-    await closed.keyboard.press("Enter");
-    await connected(closed);
-    const page = closed;
-    place.demo.start("Transfer 500 dollars to savings");
-    await page.locator("#asked").waitFor();
-    await inspect(page, "question-waits");
-    await page.locator("#answer").click();
-    await question(page).waitFor();
-    await inspect(page, "question-dialog");
-    await page.keyboard.press("Escape");
-    await page.locator("#speak").uncheck();
-    const wrong = recording();
-    wrong[3] = wrong[3]!.replace('"urgency":"normal"', '"urgency":"loud"');
-    wrong.splice(6, 0, wrong[6]!, "{ this is no JSON");
-    await load(page, wrong);
-    await page.locator("#to-end").click();
-    await items(page, "#findings-box").filter({ hasText: "ENV-10" }).first().waitFor();
-    await inspect(page, "replay");
-  });
-
-  it("at 200 % zoom nothing scrolls sideways, and targets are large enough to hit", async () => {
-    const [page, { demo }] = await openWithDemo({
-      viewport: { width: 640, height: 450 },
-      deviceScaleFactor: 2,
-      reducedMotion: "reduce",
-    });
-    demo.start("Transfer 500 dollars to savings");
-    await page.locator("#asked").waitFor();
-    await page.screenshot({ path: join(artifacts, "zoom.png"), fullPage: true });
-    const sizes = await page.evaluate(() => ({
-      wide: document.documentElement.scrollWidth <= document.documentElement.clientWidth,
-      small: [...document.querySelectorAll<HTMLElement>("button, select")]
-        .filter((one) => one.checkVisibility() && (one.offsetHeight < 44 || one.offsetWidth < 44))
-        .map((one) => one.id),
-      moving: [...document.querySelectorAll("*")].filter((one) => {
-        const { transitionDuration, animationName } = getComputedStyle(one);
-        return !/^0s(, 0s)*$/.test(transitionDuration) || animationName !== "none";
-      }).length,
-    }));
-    expect(sizes).toEqual({ wide: true, small: [], moving: 0 });
-  });
-
-  it("stays quick with 100,000 events: all are kept, the page holds few of them", async () => {
-    const [page] = await openWithDemo();
-    const empty = await page.evaluate(() => document.querySelectorAll("*").length);
-    const [first] = recording();
-    const { summary_terse: _, summary_detailed: __, ...fields } = JSON.parse(first!);
-    const type = "aaep:agent.progress.updated";
-    const one = { ...fields, type, urgency: "background", progress: { percent: 50 }, event_id: "evt_@" };
-    const [before, after] = JSON.stringify(one).split("@");
-    const many = Array.from(
-      { length: 99_999 },
-      (_, index) => before + String(index + 10).padStart(32, "0") + after,
-    );
-    await load(page, [first!, ...many]);
-    await page.locator("#to-end").click();
-    await page.locator("#status", { hasText: "100,000 of 100,000" }).waitFor({ timeout: 50_000 });
-    await page.locator("#raw .count", { hasText: "100 of 100,000, from number 99,901." }).waitFor();
-    expect(await items(page, "#raw").count()).toBe(100);
-    const nodes = await page.evaluate(() => document.querySelectorAll("*").length);
-    expect(nodes - empty).toBeLessThan(6 * 100 * 8);
-    await page.locator("#raw .earlier").click();
-    expect(await items(page, "#raw").count()).toBe(200);
-    await page.locator("#raw .count", { hasText: "from number 99,801." }).waitFor();
-  });
-
   it("shows a recording as each listener would have got it, step by step, and saves it as capture writes it", async () => {
     const [page] = await openWithDemo();
     const lines = recording();
-    await load(page, lines);
+    await load(page, built, lines);
     await page.locator("#record").click();
     await page.locator("#step").click();
     await page.locator("#status", { hasText: `Event 1 of ${lines.length}: session.started.` }).waitFor();
@@ -225,7 +112,9 @@ describe.skipIf(skipsBrowser)(`the Inspector${BROWSER_NOTE}`, () => {
     expect(await page.locator("#spoken-box").innerText()).toContain("Rent of $1,200 leaves on May 1");
     const [saved] = await Promise.all([page.waitForEvent("download"), page.locator("#record").click()]);
     expect(saved.suggestedFilename()).toBe("session.jsonl");
-    const kept = readFileSync((await saved.path())!, "utf8").trimEnd().split("\n");
+    const kept = readFileSync((await saved.path())!, "utf8")
+      .trimEnd()
+      .split("\n");
     expect(kept).toEqual(lines);
     for (const line of kept) expect(parse(line, { mode: "tolerant" }).ok).toBe(true);
     const [all] = await Promise.all([page.waitForEvent("download"), page.locator("#export").click()]);
@@ -246,7 +135,7 @@ describe.skipIf(skipsBrowser)(`the Inspector${BROWSER_NOTE}`, () => {
     expect(asked).toBeLessThan(invoked);
     lines.splice(asked, 1);
     lines.push(lines.at(-1)!.replace(/evt_\d+/, `evt_${"9".repeat(32)}`));
-    await load(page, lines);
+    await load(page, built, lines);
     await page.locator("#to-end").click();
     const findings = page.locator("#findings-box li");
     await findings.filter({ hasText: "SEQ-02, session.completed" }).waitFor();
@@ -276,7 +165,8 @@ describe.skipIf(skipsBrowser)(`the Inspector${BROWSER_NOTE}`, () => {
     cleanups.push(() => serving.close());
     const page = await open(serving.inspector!);
     await connected(page);
-    const hostile = '<img src=x onerror="document.title=1"><script>window.hit=1</script><b>bold</b>\u202egnol';
+    const hostile =
+      '<img src=x onerror="document.title=1"><script>window.hit=1</script><b>bold</b>\u202egnol';
     const session = agent.start({ summary: hostile, language: "ar" });
     await session.say(`${hostile} مرحبا. `);
     void session.confirm({ action: hostile, consequence: hostile }).catch(() => undefined);
@@ -287,7 +177,7 @@ describe.skipIf(skipsBrowser)(`the Inspector${BROWSER_NOTE}`, () => {
     expect(await page.locator("main").innerText()).not.toContain("\u202e");
     expect(await page.locator("#reader li p[lang=ar]").first().getAttribute("dir")).toBe("rtl");
     expect(page.watched.errors).toEqual([]);
-    await session.cancel("done");
+    await session.cancel();
   });
 
   it("loads little, from here alone, and takes its token out of the address at once", async () => {

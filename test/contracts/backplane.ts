@@ -189,42 +189,42 @@ export function announcedContract(
   });
 }
 
-export function durableAnnouncedContract(
-  name: string,
-  open: OpenBackplane,
-  place: () => DurablePlace,
-): void {
+export function durableAnnouncedContract(name: string, open: OpenBackplane, place: () => DurablePlace): void {
   describe(`a durable log behind a backplane: ${name}`, () => {
-    it("F03: whatever byte it stops at, whatever was announced is found again, in its order (property)", () =>
-      fc.assert(
-        fc.asyncProperty(
-          fc.integer({ min: 1, max: 12 }),
-          fc.nat(9000),
-          fc.constantFrom(0, 0.5, 1),
-          async (sentences, bytes, unsynced) => {
-            const { open: openStore } = place();
-            const { backplane, settled } = await open();
-            const { heard } = ear(backplane);
-            // It may stop before it is open: then nothing was announced.
-            const first = await openStore({ bytes, unsynced }).catch(() => undefined);
-            if (first) {
-              const log = createLog({
-                store: first.store,
-                acknowledged: (entries) => backplane.announce(entries),
-              });
-              await Promise.allSettled(saying(sentences).map((event) => log.append(event)));
-              await settled();
-              await first.crash();
-            }
-            await backplane.close();
-            const second = await openStore();
-            const found = await readAll(second.store);
-            expect(found.slice(0, heard.length)).toEqual(heard);
-            await second.close();
-          },
+    it(
+      "F03: whatever byte it stops at, whatever was announced is found again, in its order (property)",
+      () =>
+        fc.assert(
+          fc.asyncProperty(
+            fc.integer({ min: 1, max: 12 }),
+            fc.nat(9000),
+            fc.constantFrom(0, 0.5, 1),
+            async (sentences, bytes, unsynced) => {
+              const { open: openStore } = place();
+              const { backplane, settled } = await open();
+              const { heard } = ear(backplane);
+              // It may stop before it is open: then nothing was announced.
+              const first = await openStore({ bytes, unsynced }).catch(() => undefined);
+              if (first) {
+                const log = createLog({
+                  store: first.store,
+                  acknowledged: (entries) => backplane.announce(entries),
+                });
+                await Promise.allSettled(saying(sentences).map((event) => log.append(event)));
+                await settled();
+                await first.crash();
+              }
+              await backplane.close();
+              const second = await openStore();
+              const found = await readAll(second.store);
+              expect(found.slice(0, heard.length)).toEqual(heard);
+              await second.close();
+            },
+          ),
+          { numRuns: process.env["EARSHOT_LONG"] ? 500 : 50 },
         ),
-        { numRuns: process.env["EARSHOT_LONG"] ? 500 : 50 },
-      ));
+      60_000,
+    );
   });
 }
 

@@ -57,7 +57,7 @@ interface Waiting {
 }
 
 const MIB = 1024 * 1024;
-/** So that one group is handed on to listeners while the next is being made safe. */
+/** Less than this is not worth dividing. */
 const GROUP_BYTES = 64 * 1024;
 
 export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<EmbeddedStore> {
@@ -108,12 +108,19 @@ export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<
     });
   }
 
-  /** What is written together: up to the next compaction, which wants the log for itself, and not too much at once. */
+  /**
+   * What is written together: up to the next compaction, which wants the log for itself. Of much, only half: it is handed
+   * on to listeners while the other half is being made safe.
+   */
   function nextGroup(): Waiting[] {
+    const most = Math.max(
+      GROUP_BYTES,
+      waiting.reduce((sum, { record }) => sum + (record?.text.length ?? 0), 0) / 2,
+    );
     let size = 0;
     let count = 0;
     for (const { record, compact } of waiting) {
-      if (count > 0 && (compact || size > GROUP_BYTES)) break;
+      if (count > 0 && (compact || size > most)) break;
       count++;
       if (compact) break;
       size += record?.text.length ?? 0;
