@@ -83,8 +83,9 @@ export function createLog({ store, acknowledged, failed, history = [] }: LogOpti
     text?: { readonly chunk: string; readonly position: number },
   ): LogEntry => {
     const event_id = encodeEventId(store.identity, seq);
-    const entered = { ...event, event_id } as unknown as AgentEvent;
-    if (text) Object.assign(entered, text);
+    // Not `{ ...event, event_id }`: a field added to a spread copy makes V8 give every copy a shape of its own, and
+    // whatever reads events afterwards is slow, for as long as the log holds them.
+    const entered = Object.assign({}, event, text, { event_id }) as unknown as AgentEvent;
     const entry: { -readonly [Name in keyof LogEntry]: LogEntry[Name] } = { seq: seq++, event: entered };
     if (insist) entry.insist = insist;
     if (localized) entry.localized = localized;
@@ -185,7 +186,8 @@ export function createLog({ store, acknowledged, failed, history = [] }: LogOpti
     get next() {
       return seq;
     },
-    append(event, { facts, ...options } = {}) {
+    append(event, options = {}) {
+      const { facts } = options;
       if (broken) return Promise.reject(broken);
       if (stopped && !(stopped === "ends" && event["type"] === "aaep:agent.tool.completed")) return never();
       const entries = ingest(event, options);

@@ -11,6 +11,7 @@ import type { HistoryEntry } from "./announcer/history.ts";
 import { Mouth } from "./announcer/mouth.ts";
 import { Order } from "./announcer/order.ts";
 import { Outputs, type ReadyOutput } from "./announcer/outputs.ts";
+import { PassingStates } from "./announcer/passing.ts";
 import type { Phrases } from "./announcer/phrase.ts";
 import type { Action } from "./announcer/queue.ts";
 import { nameOf, Reader } from "./announcer/reader.ts";
@@ -51,6 +52,7 @@ export class Announcer {
   readonly #quiet = new StillWorking();
   readonly #guard = new UrgencyGuard();
   readonly #flood = new FloodGuard();
+  readonly #passing = new PassingStates();
   readonly #muted = new Set<string>();
   /** Lines that are down: of agents behind them nobody knows whether they still work. */
   readonly #lost = new Set<string>();
@@ -140,6 +142,7 @@ export class Announcer {
     for (const event of this.#order.late(now)) this.#tell(event, now, this.#sources.get(event) ?? "");
     this.#read(this.#outputs.paused(now), now);
     this.#desk.tick(now);
+    this.#passing.due(now);
     for (const { session, count } of this.#flood.due(now)) this.#heldBack(session, count, now);
     this.#hold(now);
     const active = this.#atWork;
@@ -164,6 +167,7 @@ export class Announcer {
       this.#outputs.wakeAt,
       this.#desk.wakeAt,
       this.#flood.wakeAt,
+      this.#passing.wakeAt,
       this.#mouth.queue.wakeAt(now),
       still ? this.#quiet.wakeAt : undefined,
     ].filter((time) => time !== undefined);
@@ -295,7 +299,15 @@ export class Announcer {
     this.#settle(event, session, source, now);
   }
 
+  /** Its last state is no news any more. */
+  #over(session: Session, now: number): void {
+    if (!this.#passing.over(session, now)) return;
+    const stale = (one: Utterance) => one.kind === "state" && one.session_id === session.key;
+    this.#mouth.skip((one) => stale(one) && one.urgency !== "critical");
+  }
+
   #question(event: never, session: Session, source: string, now: number): void {
+    this.#over(session, now);
     this.#desk.ask(event, source, now);
     if (session.ended)
       this.#desk.settle(source, (event as { reply_token: string }).reply_token, "ended", now);
@@ -330,7 +342,12 @@ export class Announcer {
       ambiguous && !own
         ? [this.phrases.say("named", { agent: name, words: this.phrases.join(parts) })]
         : parts;
-    this.#say(told.kind, this.#guard.of(event, now), all, now, session, quiet);
+    const urgency = this.#guard.of(event, now);
+    const say = (at: number, old: boolean) => this.#say(told.kind, urgency, all, at, session, old);
+    const passing = told.kind === "state" && urgency !== "critical" && this.#settings.load !== "high";
+    if (!passing || quiet) return say(now, quiet);
+    this.#over(session, now);
+    this.#passing.add(session, now, say);
   }
 
   #read(outputs: readonly ReadyOutput[], now: number): void {
@@ -358,6 +375,7 @@ export class Announcer {
     session?: Session,
     quiet = false,
   ): void {
+    if (session && !quiet) this.#over(session, now);
     const about = session ? { session_id: session.key } : {};
     const always = quiet || urgency === "critical" || session === undefined;
     const held =

@@ -13,8 +13,11 @@ interface Neutral {
   readonly mixed: boolean;
 }
 
-/** Colours and cursor moves: the sequence goes, the words around it stay. */
-const TERMINAL_SEQUENCE = /(?:\u001b\[|\u009b)[0-?]*[ -/]*[@-~]|\u001b[ -/]*[0-Z\\-~]/gu;
+/**
+ * Colours and cursor moves as programs write them: the sequence goes, the words around it stay. Only these, and never
+ * where a letter after the mark may begin a word: everything else loses its mark alone.
+ */
+const TERMINAL_SEQUENCE = /\u001b\[[0-?]*(?:m|[A-HJKSTfhlsu](?!\p{Ll}))/gu;
 /** Where the text of a sequence (a window title, a link) begins or ends: only the marks go, lest words hide in there. */
 const TERMINAL_STRING = /\u001b[\]PX^_\\]/gu;
 const CONTROL = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/gu;

@@ -2,7 +2,7 @@
  * kill -9, again and again: a child process streams, asks and executes against a fake bank's book on disk, and is killed
  * at random moments and at chosen writes. After each death the log, the record, the book and the diary must agree.
  */
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -33,7 +33,11 @@ beforeAll(async () => {
     logLevel: "error",
   });
 });
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const living = new Set<ChildProcess>();
+afterAll(() => {
+  for (const child of living) child.kill("SIGKILL");
+  rmSync(folder, { recursive: true, force: true });
+});
 
 function createRandom(seed: number): () => number {
   let state = seed;
@@ -69,6 +73,7 @@ function live(
       env: { ...process.env, ORDERS: JSON.stringify(orders) },
       stdio: ["ignore", "pipe", "pipe"],
     });
+    living.add(child);
     let errors = "";
     child.stderr.on("data", (chunk: Buffer) => {
       errors += chunk.toString();
@@ -79,6 +84,7 @@ function live(
     });
     child.once("close", (code) => {
       clearTimeout(timer);
+      living.delete(child);
       resolve({ code, errors });
     });
   });
@@ -219,7 +225,7 @@ describe("F01, F02, A04: kill -9", () => {
         for (let life = 1; life <= LIVES; life++) {
           const crash = chooseCrash(random);
           // A chosen place may not be reached: then it is any moment after all.
-          const ms = crash ? 120 : Math.floor(random() * 80);
+          const ms = crash?.at === "bank" ? 600 : crash ? 120 : Math.floor(random() * 80);
           const { errors } = await live({ ...orders, life, ...(crash ? { crash } : {}) }, ms);
           expect(errors, `seed ${SEED}, round ${number}, life ${life}`).toBe("");
           if (existsSync(join(directory, "log", "identity.json"))) await examine(directory, false);

@@ -5,6 +5,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import fc from "fast-check";
 import { afterEach, describe, expect, it } from "vitest";
 import { subscribe } from "../../src/connect/index.ts";
 import type { AuditRecord } from "../../src/hub/options.ts";
@@ -196,6 +197,61 @@ describe("an agent that is stopped, with a log that outlives it", () => {
     await Promise.all([lives.life.agent.close(), lives.life.agent.close()]);
   });
 });
+
+it("stopped at any moment between a question and its end, it runs once or not at all, and never unasked (property, F01, F02)", () =>
+  fc.assert(
+    fc.asyncProperty(
+      fc.constantFrom("before the question", "before the yes", "after the yes"),
+      fc.nat(40),
+      fc.boolean(),
+      async (when, ticks, quick) => {
+        const lives = new Lives({}, durable());
+        const phone = new Phone().join(lives.life);
+        let ran = 0;
+        let agreed = false;
+        const act = async () => {
+          expect(agreed).toBe(true);
+          ran++;
+          if (!quick) await new Promise<never>(() => {});
+        };
+        const spec = { ...TRANSFER, key: "rent" };
+        const say = (): void => {
+          agreed ||= phone.accept();
+        };
+        await lives.life.settle();
+        const session = lives.life.agent.start({ summary: "Paying the rent." });
+        await lives.life.settle();
+        void session.tool(spec, act);
+        if (when !== "before the question") await lives.life.settle();
+        if (when === "after the yes") say();
+        for (let tick = 0; tick < ticks; tick++) await Promise.resolve();
+        const closed = lives.life.agent.close({ finish_seconds: 1 });
+        await lives.life.pass(1);
+        await closed;
+        const before = ran;
+        const life = await lives.restart(1);
+        expect(phone.rejoin(life)).toBe(true);
+        const outcome = life.agent.resume(session.session_id).tool(spec, () => {
+          expect(agreed).toBe(true);
+          ran++;
+        });
+        await life.settle();
+        if (!agreed) {
+          expect(ran).toBe(0);
+          say();
+          await life.settle();
+        }
+        expect(agreed).toBe(true);
+        const result = await outcome;
+        expect(ran).toBe(1);
+        if (before === 0) expect(result).toMatchObject({ ran: true });
+        else expect(result).toMatchObject({ outcome: quick ? "already_done" : "unknown_outcome" });
+        expect(phone.tokens).toHaveLength(1);
+        expect(phone.settled).toEqual(["accepted"]);
+      },
+    ),
+    { numRuns: 150 },
+  ));
 
 describe("an agent that is stopped, with a log in memory", () => {
   it("settles its questions as nobody's, for there is no next process", async () => {

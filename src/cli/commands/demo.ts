@@ -148,6 +148,7 @@ function introduction({ serving }: Host, port: number | undefined): string[] {
     `It is at ${serving.http}, for programs on this machine only.`,
     `To hear it in another terminal: npx earshot listen${usual ? "" : ` ${serving.http}`}`,
     `To give it something to do: npx earshot ask "book a room"${usual ? "" : ` --address ${serving.http}`}`,
+    `To see in a browser what every listener gets: ${serving.inspector}`,
   ];
 }
 

@@ -4,7 +4,7 @@ import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { type AuditLog, createRecord } from "../../hub/record.ts";
 import type { Producer } from "../../index.ts";
-import { serve } from "../../node/index.ts";
+import { type ServeOptions, serve } from "../../node/index.ts";
 import { openEmbeddedStore } from "../../stores/embedded/store.ts";
 import { CommandError, command, EXIT, type Io, print, say, stopped, usage, wholeNumber } from "../command.ts";
 import { DATA, dataDirectory } from "../store/directory.ts";
@@ -22,6 +22,10 @@ export default command({
     data: DATA,
     port: { type: "string", value: "PORT", help: "4600 by default; 0 takes any that is free." },
     host: { type: "string", value: "ADDRESS", help: "127.0.0.1 by default: this machine only." },
+    inspector: {
+      type: "boolean",
+      help: "Offer the Inspector beyond this machine too, to admins. On this machine it is there anyway.",
+    },
     "keep-days": { type: "string", value: "DAYS", help: "Older sessions go, once they have ended." },
     "keep-mb": {
       type: "string",
@@ -50,6 +54,11 @@ export default command({
         'Name your module: earshot serve ./agent.mjs. "earshot serve --help" shows what it exports.',
       );
     const port = flags.port === undefined ? 4600 : wholeNumber("port", flags.port, { most: 65_535 });
+    const options: ServeOptions = {
+      port,
+      ...(flags.host === undefined ? {} : { host: flags.host }),
+      ...(flags.inspector ? { inspector: true } : {}),
+    };
     const retain = {
       ...(flags["keep-days"] === undefined
         ? {}
@@ -64,7 +73,7 @@ export default command({
         io,
         `${plain(module)} brings a producer with a store of its own, so ${dataDirectory(io, flags.data)} is not used. To have its log kept there: ${SHAPE}.`,
       );
-      return keepServing(io, made, { port, host: flags.host });
+      return keepServing(io, made, options);
     }
     const directory = dataDirectory(io, flags.data);
     let broken: (error: Error) => void = () => undefined;
@@ -82,7 +91,7 @@ export default command({
       const record = createRecord({ store, warn: (sentence) => say(io, sentence), ...hashes });
       const producer = await start(made, record, module);
       say(io, `The log is kept in ${directory}.`);
-      return await keepServing(io, producer, { port, host: flags.host, failed });
+      return await keepServing(io, producer, { ...options, failed });
     } finally {
       await store.close();
     }
@@ -93,13 +102,16 @@ export default command({
 async function keepServing(
   io: Io,
   producer: Producer,
-  { port, host, failed }: { port: number; host: string | undefined; failed?: Promise<Error> },
+  { failed, ...options }: ServeOptions & { readonly failed?: Promise<Error> },
 ): Promise<number> {
-  const serving = await serve(producer, { port, ...(host === undefined ? {} : { host }) });
+  const serving = await serve(producer, options);
   try {
     const { agent_name, agent_id } = producer.identity;
     print(io, `${plain(agent_name ?? agent_id)} is within earshot at ${serving.http}`);
     print(io, `Listen with: earshot listen ${serving.http}`);
+    // The token is for whoever sits here; in a log that others read it would be theirs too.
+    if (serving.inspector !== undefined)
+      print(io, `See what listeners get: ${io.stdout.isTTY ? serving.inspector : `${serving.http}/`}`);
     say(io, "Stop with Ctrl+C.");
     const reason = await Promise.race([stopped(io), ...(failed ? [failed] : [])]);
     if (reason instanceof Error) throw new CommandError(reason.message);

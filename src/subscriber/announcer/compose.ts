@@ -53,12 +53,26 @@ const started = (_event: AgentEvent, { reader }: Telling): Told => ({
 
 function completed(event: SessionCompleted, { reader, verbosity }: Telling): Told {
   const { phrases } = reader;
-  const parts = [phrases.say("completed", { summary: reader.summary() ?? "" })];
+  const said = reader.summary();
+  const parts = [
+    isBare(said?.text, phrases)
+      ? phrases.say("completed_bare")
+      : phrases.say("completed", { summary: said! }),
+  ];
   const result = verbosity === "terse" ? undefined : reader.field("output_summary");
   if (result) parts.push(phrases.say("result", { summary: result }));
   if (verbosity === "detailed" && event.duration_ms !== undefined && event.duration_ms >= 1000)
     parts.push(phrases.say("took", { duration: phrases.duration(event.duration_ms) }));
   return { kind: "completed", parts };
+}
+
+const LETTERS = /[^\p{L}\p{N}]+/gu;
+
+/** "Done: Done." tells nothing twice, and a bare "Done." might be any tool's. */
+function isBare(summary: string | undefined, phrases: Reader["phrases"]): boolean {
+  const plain = (text: string) => text.replaceAll(LETTERS, "").toLowerCase();
+  const said = plain(summary ?? "");
+  return said === "" || said === "done" || said === plain(phrases.text("completed"));
 }
 
 function errored(event: SessionErrored, { reader, verbosity }: Telling): Told {

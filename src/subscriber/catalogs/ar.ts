@@ -8,6 +8,7 @@ export const ar: Catalog = {
     task: "{agent}، المهمة {number}",
     started: "بدأ العمل: {summary}",
     completed: "انتهى العمل: {summary}",
+    completed_bare: "انتهى العمل.",
     errored: "فشل العمل: {summary}",
     cancelled_user: "توقف العمل كما طلبت: {summary}",
     cancelled_producer: "أوقف الوكيل العمل: {summary}",

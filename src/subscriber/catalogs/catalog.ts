@@ -22,6 +22,7 @@ export const MESSAGE_KEYS = [
   "task",
   "started",
   "completed",
+  "completed_bare",
   "errored",
   "cancelled_user",
   "cancelled_producer",

@@ -8,6 +8,7 @@ export const en: Catalog = {
     task: "{agent}, task {number}",
     started: "Started: {summary}",
     completed: "Done: {summary}",
+    completed_bare: "The task is done.",
     errored: "Failed: {summary}",
     cancelled_user: "Stopped, as you asked: {summary}",
     cancelled_producer: "Stopped by the agent: {summary}",

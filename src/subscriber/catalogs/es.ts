@@ -8,6 +8,7 @@ export const es: Catalog = {
     task: "{agent}, tarea {number}",
     started: "Empezado: {summary}",
     completed: "Terminado: {summary}",
+    completed_bare: "La tarea está terminada.",
     errored: "Ha fallado: {summary}",
     cancelled_user: "Detenido, como pediste: {summary}",
     cancelled_producer: "Detenido por el agente: {summary}",

@@ -8,6 +8,7 @@ export const fr: Catalog = {
     task: "{agent}, tâche {number}",
     started: "Commencé : {summary}",
     completed: "Terminé : {summary}",
+    completed_bare: "La tâche est terminée.",
     errored: "Échec : {summary}",
     cancelled_user: "Arrêté, comme vous l'avez demandé : {summary}",
     cancelled_producer: "Arrêté par l'agent : {summary}",

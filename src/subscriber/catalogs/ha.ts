@@ -9,6 +9,7 @@ export const ha: Catalog = {
     task: "{agent}, aiki na {number}",
     started: "An fara: {summary}",
     completed: "An gama: {summary}",
+    completed_bare: "An gama aikin.",
     errored: "Ya kasa: {summary}",
     cancelled_user: "An tsaya, kamar yadda ka nema: {summary}",
     cancelled_producer: "Wakilin ya tsayar: {summary}",

@@ -9,6 +9,7 @@ export const ig: Catalog = {
     task: "{agent}, ọrụ {number}",
     started: "Amalitela: {summary}",
     completed: "Emechaala: {summary}",
+    completed_bare: "Arụchaala ọrụ ahụ.",
     errored: "O mezughị: {summary}",
     cancelled_user: "Akwụsịla, dị ka ị rịọrọ: {summary}",
     cancelled_producer: "Onye nnọchi kwụsịrị ya: {summary}",

@@ -10,6 +10,7 @@ export const ja: Catalog = {
     task: "{agent}、作業{number}",
     started: "開始しました。{summary}",
     completed: "完了しました。{summary}",
+    completed_bare: "作業が完了しました。",
     errored: "失敗しました。{summary}",
     cancelled_user: "ご要望により中止しました。{summary}",
     cancelled_producer: "エージェントが中止しました。{summary}",

@@ -8,6 +8,7 @@ export const pt: Catalog = {
     task: "{agent}, tarefa {number}",
     started: "Começou: {summary}",
     completed: "Terminado: {summary}",
+    completed_bare: "A tarefa está terminada.",
     errored: "Falhou: {summary}",
     cancelled_user: "Parado, como você pediu: {summary}",
     cancelled_producer: "Parado pelo agente: {summary}",

@@ -9,6 +9,7 @@ export const sw: Catalog = {
     task: "{agent}, kazi ya {number}",
     started: "Imeanza: {summary}",
     completed: "Imekamilika: {summary}",
+    completed_bare: "Kazi imekamilika.",
     errored: "Imeshindikana: {summary}",
     cancelled_user: "Imesimamishwa, kama ulivyoomba: {summary}",
     cancelled_producer: "Wakala ameisimamisha: {summary}",

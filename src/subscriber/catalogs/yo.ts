@@ -11,6 +11,7 @@ export const yo: Catalog = {
     task: "{agent}, iṣẹ́ {number}",
     started: "Ó ti bẹ̀rẹ̀: {summary}",
     completed: "Ó ti parí: {summary}",
+    completed_bare: "Iṣẹ́ náà ti parí.",
     errored: "Kò ṣeé ṣe: {summary}",
     cancelled_user: "Ó dúró, bí o ṣe béèrè: {summary}",
     cancelled_producer: "Aṣojú ti dá a dúró: {summary}",
