@@ -8,6 +8,7 @@ export interface About {
   readonly prefix: string;
   readonly elsewhere: boolean;
   readonly prompt: string | null;
+  readonly example: string | null;
 }
 
 export type Entry = { readonly about: About } | { readonly refused: string };

@@ -5,6 +5,7 @@ import type { Board } from "./board.ts";
 import type { ListenerKind } from "./listeners.ts";
 import { hearNow, keepPumping, type Source } from "./source.ts";
 
+const AGAIN = "Reload this page; or, if the agent was started anew, open the address it shows now.";
 /** Messages that came and were not yet heard, at most. */
 const MOST_WAITING = 1_000;
 
@@ -74,7 +75,7 @@ export function openLive(
         if (state === "connected") column.terms(subscriber.accepted.honored_capabilities);
         column.state(state === "connected" ? "" : `The line dropped. Trying again. ${message}`);
       });
-      subscriber.on("closed", ({ message }) => stopped || column.state(`Ended: ${message}`));
+      subscriber.on("closed", ({ message }) => stopped || column.state(`Ended: ${message} ${AGAIN}`));
       subscriber.on("event", (event) => hearNow(board, index, event, texts.of(event)));
       subscriber.on("violation", () =>
         board.hear(index, { at: Date.now(), text: texts.next(), event: undefined }),
@@ -84,7 +85,7 @@ export function openLive(
       const { agent_name, agent_id } = subscriber.accepted.producer;
       hooks.agent(agent_name ?? agent_id);
     } catch (error) {
-      if (!stopped) column.state(`Not connected: ${(error as Error).message} Reload this page to try again.`);
+      if (!stopped) column.state(`Not connected: ${(error as Error).message} ${AGAIN}`);
     }
   };
   kinds.forEach((kind, index) => void open(kind, index));

@@ -152,8 +152,9 @@ function exportAll(): void {
 }
 
 function setUp(about: About): void {
-  const { prompt } = about;
+  const { prompt, example } = about;
   if (prompt !== null) on("prompt-form", "submit", () => ask(prompt));
+  byId("prompt-hint").textContent = example === null ? "" : `For example: ${example}`;
   byId("elsewhere").hidden = !about.elsewhere;
   on("hold", "change", () => {
     for (const list of board.lists) list.draw();

@@ -35,7 +35,7 @@ export function readArguments(
     throw usage(
       takes
         ? `"${extra}" is one argument too many: earshot ${name} ${takes}. ${seeHelp(name)}`
-        : `earshot ${name} takes no argument, but was given "${extra}". ${seeHelp(name)}`,
+        : `${name} takes no argument, but was given "${extra}". ${seeHelp(name)}`,
     );
   }
   const filled = Object.fromEntries(
@@ -61,7 +61,7 @@ function parse(
     if (code === "ERR_PARSE_ARGS_UNKNOWN_OPTION") {
       const near = nearest(flag.replace(/^-+/, ""), Object.keys(flags));
       throw usage(
-        `earshot ${name} knows no ${flag}.${near ? ` Did you mean --${near}?` : ""} ${seeHelp(name)}`,
+        `${name} has no option ${flag}.${near ? ` Did you mean --${near}?` : ""} ${seeHelp(name)}`,
       );
     }
     const spec = flags[flag.replace(/^-+/, "")];

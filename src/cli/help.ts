@@ -2,6 +2,14 @@
 import type { Command, Flags } from "./command.ts";
 import { COMMANDS } from "./commands.ts";
 
+const OURS = new RegExp(
+  `(?<!npx |[\\w/.-])earshot (?=(?:--help|--version|<command>|${Object.keys(COMMANDS).join("|")})(?![\\w-]))`,
+  "g",
+);
+
+/** Commands as they can be pasted: `npx` finds `earshot` in a clone, in a project that has it, and where it is installed. */
+export const pasteable = (text: string): string => text.replace(OURS, "npx earshot ");
+
 export const overview = (): string =>
   [
     "Earshot lets people who use screen readers, braille, captions, voice or switches hear what an AI agent does, and decide.",
@@ -11,23 +19,23 @@ export const overview = (): string =>
     "Commands:",
     ...Object.entries(COMMANDS).map(([name, { summary }]) => `  ${name}: ${summary}`),
     "",
-    "Begin with: earshot demo",
-    'Help on a command: earshot <command> --help. Version: "earshot --version".',
+    pasteable("Begin with: earshot demo"),
+    pasteable('Help on a command: earshot <command> --help. Version: "earshot --version".'),
     "",
     "Exit codes: 0 all well. 1 it ran, and something is not well. 2 the command line is wrong.",
     "3 nothing answers at the address, or it refuses. 130 stopped by Ctrl+C.",
   ].join("\n");
 
 export function helpOn(name: string, { takes, about, flags, examples, exits = [] }: Command<Flags>): string {
-  const lines = [`Usage: earshot ${name}${takes ? ` ${takes}` : ""} [options]`, "", about];
+  const lines = [`Usage: earshot ${name}${takes ? ` ${takes}` : ""} [options]`, "", pasteable(about)];
   const named = Object.entries(flags);
   if (named.length > 0) lines.push("", "Options:");
   for (const [flag, { type, value = "VALUE", short, choices, help }] of named) {
     const shape = type === "string" ? ` ${choices ? choices.join("|") : value}` : "";
-    lines.push(`  ${short ? `-${short}, ` : ""}--${flag}${shape}: ${help}`);
+    lines.push(`  ${short ? `-${short}, ` : ""}--${flag}${shape}: ${pasteable(help)}`);
   }
   lines.push("", "Examples:");
-  for (const [line, does] of examples) lines.push(`  ${line}`, `    ${does}`);
+  for (const [line, does] of examples) lines.push(`  ${pasteable(line)}`, `    ${does}`);
   if (exits.length > 0) lines.push("", "Exit codes:");
   for (const [code, means] of exits) lines.push(`  ${code}: ${means}`);
   return lines.join("\n");

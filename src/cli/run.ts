@@ -2,7 +2,7 @@
 import { nearest, readArguments } from "./arguments.ts";
 import { CommandError, EXIT, type Io, print, say } from "./command.ts";
 import { COMMANDS } from "./commands.ts";
-import { helpOn, overview } from "./help.ts";
+import { helpOn, overview, pasteable } from "./help.ts";
 
 export async function run(argv: readonly string[], io: Io, version: string): Promise<number> {
   try {
@@ -14,7 +14,9 @@ export async function run(argv: readonly string[], io: Io, version: string): Pro
     const known = error instanceof CommandError || (error as Error).name === "EarshotError";
     say(
       io,
-      known || (code && /^E[A-Z]+$/.test(code)) ? `earshot: ${message}` : `earshot: ${stack ?? message}`,
+      known || (code && /^E[A-Z]+$/.test(code))
+        ? `earshot: ${pasteable(message)}`
+        : `earshot: ${stack ?? message}`,
     );
     return exit;
   }

@@ -77,7 +77,7 @@ interface OpenOutput {
   output: OutputTrack;
   segmenter: Segmenter;
   voice: string;
-  marks: Mark[];
+  marks: readonly Mark[];
 }
 
 /** Levels: 0 cuts everywhere, 1 to 3 as in segment.ts, 4 only at the end. */
@@ -184,9 +184,11 @@ export class SessionTrack {
       return since;
     };
     for (const level of LEVELS) {
-      if (at(level) !== known[level]) return (this.#since = [0, ...LEVELS.map(at)]);
+      if (at(level) === known[level]) continue;
+      this.#since = [0, at(1), at(2), at(3), at(4)];
+      break;
     }
-    return known;
+    return this.#since;
   }
 
   #close(seq: number): void {
@@ -227,7 +229,7 @@ export class SessionTrack {
       output.closedAt = output.length;
     }
     const start = output.length;
-    if (open.marks.length > 0) open.marks = [];
+    open.marks = NO_MARKS;
     segmenter.push(event.chunk);
     output.length += event.chunk.length;
     if (event.complete) {
@@ -242,7 +244,7 @@ export class SessionTrack {
     }
     previous.seq = seq;
     previous.start = start;
-    return { output, start, marks: open.marks.length > 0 ? open.marks : NO_MARKS, breaks };
+    return { output, start, marks: open.marks, breaks };
   }
 }
 
@@ -260,7 +262,9 @@ function openOutput(
     segmenter: createSegmenter(
       { language, ...(content_type === undefined ? {} : { content_type }) },
       (offset, level) => {
-        open.marks.push({ offset: base + offset, level });
+        const mark = { offset: base + offset, level };
+        // The log keeps these lists, and most hold one mark: a list that grew by `push` would be many times larger.
+        open.marks = open.marks.length === 0 ? [mark] : [...open.marks, mark];
       },
     ),
   };

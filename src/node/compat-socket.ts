@@ -7,8 +7,9 @@ import type { Admission } from "../auth/authenticate.ts";
 import type { Principal } from "../protocol/principal.ts";
 import type { Compat } from "./compat.ts";
 import type { createGuard } from "./guard.ts";
-import { credentialsOf } from "./http.ts";
+import { credentialsOf, DENIED, UNAUTHENTICATED } from "./http.ts";
 import { inquiryOf } from "./node-http.ts";
+import { refuse } from "./websocket.ts";
 
 interface CompatSocketSite {
   readonly paths: readonly string[];
@@ -35,10 +36,14 @@ export function attachCompatSocket(
     const inquiry = inquiryOf(request, { body_bytes: 0 });
     if (inquiry.header("sec-websocket-protocol") !== undefined || !site.paths.includes(inquiry.url.pathname))
       return false;
-    // What is refused here is refused there, in the same words.
+    // A wrong Host or Origin is refused there as everywhere.
     if (!site.guard(inquiry.header("host"), inquiry.header("origin"), inquiry.secure).ok) return false;
     const principal = await site.admit(credentialsOf(inquiry));
-    if (!principal || principal === "denied") return false;
+    if (!principal || principal === "denied") {
+      if (principal) refuse(socket, "403 Forbidden", DENIED.reason_message);
+      else refuse(socket, "401 Unauthorized", UNAUTHENTICATED.reason_message);
+      return true;
+    }
     sockets.handleUpgrade(request, socket, head, (websocket) => open(websocket, principal));
     return true;
   };

@@ -65,7 +65,7 @@ const LONGEST_HEARTBEAT_MS = 25_000;
 const EARLY_MS = 30_000;
 const MOST_EARLY = 64;
 const OK: HttpAnswer = json(202, { status: "received" });
-/** What a form of somebody else's page can send without being asked about (A20). */
+/** What a form of somebody else's page can send without being asked about (A20); programs send it by default. */
 const FORM_TYPE = /^\s*(?:text\/plain|multipart\/form-data|application\/x-www-form-urlencoded)\b/i;
 
 /** One listener without a handshake: where it hears, and the subscription that stands for it. */
@@ -127,6 +127,11 @@ class Bare {
     this.#door.handle(close, this.principal, this.line);
   }
 }
+
+/** Every browser says so, however old, and no page can change it on a form. */
+const isBrowser = (header: HttpQuestion["header"]): boolean =>
+  /^Mozilla\//i.test(header("user-agent") ?? "") ||
+  ["origin", "sec-fetch-site", "sec-fetch-mode"].some((name) => header(name) !== undefined);
 
 const named = (value: Record<string, unknown>): boolean => value["type"] !== "subscription.request";
 const isReply = ({ type }: Record<string, unknown>): boolean =>
@@ -213,7 +218,7 @@ export function createCompat(door: Door, { heartbeat_ms, every, stray }: CompatO
 
   async function messages(question: HttpQuestion): Promise<HttpAnswer> {
     const { principal, header } = question;
-    if (FORM_TYPE.test(header("content-type") ?? "")) {
+    if (FORM_TYPE.test(header("content-type") ?? "") && isBrowser(header)) {
       return json(415, {
         error: "unsupported_media_type",
         message: "Send the message with Content-Type: application/json.",

@@ -2,7 +2,7 @@
 import type { Authenticator, Authorizer, Credentials } from "../auth/authenticate.ts";
 import type { CookieJar } from "../auth/cookie.ts";
 import type { Principal } from "../protocol/principal.ts";
-import { type HttpAnswer, type HttpQuestion, json } from "../transports/sse/server.ts";
+import { type HttpAnswer, type HttpQuestion, json, stoppingStream } from "../transports/sse/server.ts";
 import { type createGuard, isForeign, isVisit, mayUseCookie, PREFLIGHT } from "./guard.ts";
 import type { Logger } from "./log.ts";
 import type { Publication } from "./manifest.ts";
@@ -68,11 +68,11 @@ export function credentialsOf({
 export const MANIFEST_PATH = "/.well-known/aaep-manifest.json";
 export const KEYS_PATH = "/.well-known/aaep-jwks.json";
 
-const UNAUTHENTICATED = {
+export const UNAUTHENTICATED = {
   type: "subscription.rejected",
   reason_code: "authentication_required",
   reason_message: "Send credentials: Authorization: Bearer with the token of this agent.",
-};
+} as const;
 export const DENIED = {
   type: "subscription.rejected",
   reason_code: "authorization_denied",
@@ -136,8 +136,12 @@ async function route(site: HttpSite, inquiry: Inquiry): Promise<HttpAnswer> {
   if (pathname === MANIFEST_PATH || pathname === KEYS_PATH) return published(site, inquiry);
   const ours = pathname.startsWith(`${site.prefix}/`);
   // An answer to a question must not be refused by an agent that only restarts.
-  if (ours && !site.ready())
+  if (ours && !site.ready()) {
+    // EventSource, which sends no header of its own, never comes back from a 503, and always from a stream that ends (F16).
+    const simple = method === "GET" && header("authorization") === undefined;
+    if (simple && pathname === `${site.prefix}/events`) return stoppingStream();
     return json(503, { error: "stopping", message: STOPPING }, { "retry-after": "1" });
+  }
   // Existing clients know nothing of a prefix.
   const bare = site.compat !== undefined && (pathname === "/events" || pathname === "/messages");
   const beside = !ours && !bare && pathname !== "/metrics";

@@ -8,8 +8,9 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import { type ConnectOptions, type Subscriber, subscribe } from "../connect/index.ts";
+import { parseValue } from "../protocol/parse.ts";
 import type { Principal } from "../protocol/principal.ts";
-import type { Capabilities } from "../protocol/types.ts";
+import { AAEP_VERSION, type Capabilities } from "../protocol/types.ts";
 import { isLoopback } from "./guard.ts";
 import type { Pages, Routes } from "./routes.ts";
 import { readTokenFiles } from "./token-file.ts";
@@ -17,6 +18,8 @@ import { readTokenFiles } from "./token-file.ts";
 export interface InspectorOptions {
   /** Where a POST of {"text": …} gives the agent something to do; the page then has a box for it. */
   readonly prompt?: string;
+  /** Something to type there, shown beside the box. */
+  readonly example?: string;
   /** Where the page's files are; those of this package by default. */
   readonly directory?: string;
 }
@@ -56,13 +59,24 @@ const MOST_LINES = 16;
 /** Text that waits for a page that does not read; beyond this the line ends and says so. */
 const MOST_WAITING = 4 * 1024 * 1024;
 
+/** What a page may ask for: other names would be options of this process. */
+const WISHES = [
+  "languages",
+  "max_events_per_second",
+  "pace_wpm",
+  "preferred_verbosity",
+  "coalesce_boundaries",
+  "event_filters",
+  "cognitive_load",
+];
+
 /** stdio: starts programs; that is for a terminal, where the person sees which. */
 const ADDRESS = /^(?:https?|wss?|grpcs?):\/\/|^(?:unix|pipe):/i;
 
 export function createInspector(place: Place): { readonly pages: Pages; readonly routes: Routes } {
-  const { prefix, admins, elsewhere, prompt } = place;
+  const { prefix, admins, elsewhere, prompt, example } = place;
   let kept: ReadonlyMap<string, Uint8Array<ArrayBuffer>> | undefined;
-  const lines = new Set<Subscriber>();
+  const lines = { open: 0 };
   return {
     pages(request) {
       const { pathname } = new URL(request.url);
@@ -89,14 +103,15 @@ export function createInspector(place: Place): { readonly pages: Pages; readonly
       if (pathname !== ABOUT && pathname !== LISTEN) return undefined;
       if (admins && principal.role !== "admin")
         return refuse(403, "The Inspector of this agent is for admins. Ask whoever runs it.");
-      if (pathname === ABOUT) return Response.json({ prefix, elsewhere, prompt: prompt ?? null });
+      if (pathname === ABOUT)
+        return Response.json({ prefix, elsewhere, prompt: prompt ?? null, example: example ?? null });
       if (request.method !== "POST") return refuse(405, "Send a POST with an address here.");
       if (!elsewhere)
         return refuse(
           403,
           "Other agents can be listened to only from a server on this machine that has a token of its own.",
         );
-      if (lines.size >= MOST_LINES) return refuse(429, "Too many lines are open. Close another page first.");
+      if (lines.open >= MOST_LINES) return refuse(429, "Too many lines are open. Close another page first.");
       return listen(request, place, lines);
     },
   };
@@ -109,7 +124,7 @@ interface Wish {
 }
 
 /** One subscription elsewhere, held here for a page that may not call other servers itself, as server-sent events. */
-async function listen(request: Request, { tokens }: Place, lines: Set<Subscriber>): Promise<Response> {
+async function listen(request: Request, { tokens }: Place, lines: { open: number }): Promise<Response> {
   const wish = await wishOf(request);
   if (typeof wish === "string") return refuse(400, wish);
   const token = wish.token ?? ownToken(wish.address, tokens);
@@ -123,16 +138,18 @@ async function listen(request: Request, { tokens }: Place, lines: Set<Subscriber
     ...(token === undefined ? {} : { token }),
   };
   let subscriber: Subscriber;
+  lines.open++;
   try {
     subscriber = await subscribe(wish.address, options);
   } catch (error) {
+    lines.open--;
     return refuse(502, `That agent cannot be listened to: ${(error as Error).message}`);
   }
-  lines.add(subscriber);
   let ended = false;
   const leave = () => {
+    if (ended) return;
     ended = true;
-    lines.delete(subscriber);
+    lines.open--;
     void subscriber.close();
   };
   const encoder = new TextEncoder();
@@ -172,11 +189,22 @@ async function wishOf(request: Request): Promise<Wish | string> {
   >;
   if (typeof address !== "string" || !ADDRESS.test(address))
     return "Give the address of an agent: http://, https://, ws://, wss://, grpc://, grpcs://, unix:<path> or pipe:<name>.";
-  const terms = typeof capabilities === "object" && capabilities !== null ? capabilities : {};
+  const wished = Object.entries(capabilities ?? {}).filter(([name]) => WISHES.includes(name));
+  const terms = Object.fromEntries(wished);
+  const asked = parseValue(
+    {
+      type: "subscription.request",
+      aaep_version: AAEP_VERSION,
+      subscriber_id: "inspector",
+      capabilities: terms,
+    },
+    { mode: "tolerant" },
+  );
+  if (!asked.ok) return `Those terms cannot be asked for: ${asked.issues[0]?.message}`;
   return {
     address,
     token: typeof token === "string" && token !== "" ? token : undefined,
-    capabilities: terms as Capabilities,
+    capabilities: terms,
   };
 }
 

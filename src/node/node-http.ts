@@ -94,12 +94,9 @@ export async function handleNodeRequest(
       const unread = !request.readableEnded && request.method === "POST";
       const sized =
         body === undefined ? headers : { ...headers, "content-length": String(Buffer.byteLength(body)) };
-      plain.writeHead(
-        status,
-        unread && request.httpVersionMajor === 1 ? { ...sized, connection: "close" } : sized,
-      );
-      plain.end(body);
-      return;
+      if (!unread || request.httpVersionMajor !== 1) return void plain.writeHead(status, sized).end(body);
+      plain.writeHead(status, { ...sized, connection: "close" });
+      return endAfterBody(request, plain, body);
     }
     // A connection that carried a stream is worth nothing afterwards: it ends with it, once all has been read.
     plain.writeHead(status, request.httpVersionMajor === 1 ? { ...headers, connection: "close" } : headers);
@@ -118,6 +115,21 @@ export async function handleNodeRequest(
 
 /** Reading goes on for so long after the last words to a slow reader: it should find out why. */
 const LINGER_MS = 1_000;
+
+/**
+ * Many clients send all they have before they read. Closed at once on what is unread, they would hear of a broken
+ * connection and not of the answer, so for a moment what comes is passed over (RFC 9112, 9.6).
+ */
+function endAfterBody(request: Request, response: ServerResponse, body: HttpAnswer["body"]): void {
+  if (body === undefined) response.flushHeaders();
+  else response.write(body);
+  const end = () => {
+    clearTimeout(late);
+    response.end();
+  };
+  const late = setTimeout(end, LINGER_MS).unref();
+  request.once("end", end).once("close", end).resume();
+}
 
 /** HTTP/1.1 streams write their chunks straight to the socket, framed once for everybody; others use the response. */
 function openStream(

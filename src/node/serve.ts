@@ -104,7 +104,13 @@ export async function serve(producer: Producer, options: ServeOptions = {}): Pro
   try {
     if (site.token !== undefined && options.token_file !== false) {
       kept = writeTokenFile(
-        { agent_id: producer.identity.agent_id, url: http, token: site.token, pid: process.pid },
+        {
+          agent_id: producer.identity.agent_id,
+          url: http,
+          ...(ways.grpc === undefined ? {} : { grpc: ways.grpc.address }),
+          token: site.token,
+          pid: process.pid,
+        },
         options.token_file,
       );
     }

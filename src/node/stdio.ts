@@ -52,7 +52,8 @@ export function serveStdio(producer: Producer, options: StdioOptions = {}): Serv
   const gone = () => {
     if (over) return;
     over = true;
-    writer.abandon();
+    // Whoever ended its output may still read: the answer to its last line is not kept from it.
+    writer.release();
     session.closed();
     input.off("data", hear).off("end", gone).off("close", gone);
     // Left flowing, stdin would keep the process from ending.

@@ -14,6 +14,8 @@ import { ensureSafeDirectory, isSafeDirectory, ownUid } from "./safe-directory.t
 export interface TokenFile {
   readonly agent_id: string;
   readonly url: string;
+  /** Where it takes gRPC, if it does: the same token opens both. */
+  readonly grpc?: string;
   readonly token: string;
   readonly pid: number;
 }
@@ -60,12 +62,13 @@ function readOne(path: string): TokenFile | undefined {
     const uid = ownUid();
     if (!stat.isFile() || (uid !== undefined && (stat.uid !== uid || (stat.mode & 0o077) !== 0)))
       return undefined;
-    const { agent_id, url, token, pid } = JSON.parse(readFileSync(path, "utf8")) as Partial<TokenFile>;
+    const { agent_id, url, grpc, token, pid } = JSON.parse(readFileSync(path, "utf8")) as Partial<TokenFile>;
     if (typeof agent_id !== "string" || typeof url !== "string" || typeof token !== "string")
       return undefined;
     // A token of this machine goes nowhere else.
     if (!isLoopback(new URL(url).hostname) || !Number.isInteger(pid) || pid! <= 0) return undefined;
-    return { agent_id, url, token, pid: pid! };
+    const own = typeof grpc === "string" && isLoopback(new URL(grpc).hostname) ? { grpc } : {};
+    return { agent_id, url, ...own, token, pid: pid! };
   } catch {
     return undefined;
   }

@@ -29,7 +29,7 @@ export interface WebSocketSite {
 /** Whoever was told to leave has so long to read why before the socket is destroyed. */
 const LINGER_MS = 1_000;
 
-function refuse(socket: Duplex, status: string, message: string): void {
+export function refuse(socket: Duplex, status: string, message: string): void {
   const body = JSON.stringify({ error: "refused", message });
   socket.end(
     `HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
@@ -78,6 +78,8 @@ export function attachWebSocket(server: Server, site: WebSocketSite): { close: (
       );
       websocket.on("error", () => {});
       websocket.close(code, sentence);
+      // Nobody unknown keeps a place by not answering.
+      setTimeout(() => websocket.terminate(), LINGER_MS).unref();
     });
   };
   const onUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer) => {

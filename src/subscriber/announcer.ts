@@ -52,9 +52,9 @@ export class Announcer {
   readonly #quiet = new StillWorking();
   readonly #guard = new UrgencyGuard();
   readonly #flood = new FloodGuard();
-  readonly #passing = new PassingStates();
+  readonly #passing = new PassingStates((stale) => void this.#mouth.skip(stale));
   readonly #muted = new Set<string>();
-  /** Lines that are down: of agents behind them nobody knows whether they still work. */
+  /** Lines that are down: nobody knows whether agents behind them still work. */
   readonly #lost = new Set<string>();
   readonly #outgoing: Outgoing[] = [];
   readonly #sources = new WeakMap<AgentEvent, string>();
@@ -299,15 +299,8 @@ export class Announcer {
     this.#settle(event, session, source, now);
   }
 
-  /** Its last state is no news any more. */
-  #over(session: Session, now: number): void {
-    if (!this.#passing.over(session, now)) return;
-    const stale = (one: Utterance) => one.kind === "state" && one.session_id === session.key;
-    this.#mouth.skip((one) => stale(one) && one.urgency !== "critical");
-  }
-
   #question(event: never, session: Session, source: string, now: number): void {
-    this.#over(session, now);
+    this.#passing.over(session, now);
     this.#desk.ask(event, source, now);
     if (session.ended)
       this.#desk.settle(source, (event as { reply_token: string }).reply_token, "ended", now);
@@ -322,21 +315,16 @@ export class Announcer {
   #announce(event: AgentEvent, session: Session, now: number): void {
     const reader = this.#reader(event);
     const { name, ambiguous } = this.#sessions.spoken(session, this.phrases);
-    const told = tell(event, {
-      reader,
-      verbosity: this.#verbosity(event.type),
-      load: this.#settings.load,
-      name,
-    });
+    const { load } = this.#settings;
+    const told = tell(event, { reader, verbosity: this.#verbosity(event.type), load, name });
     if (!told) return;
     const words = this.phrases.join(told.parts);
     const terminal = TERMINAL.test(event.type);
-    const quiet = isOldNews(event, told, textOf({ runs: words }), session, this.#settings.load, now);
+    const quiet = isOldNews(event, told, textOf({ runs: words }), session, load, now);
     if (told.kind === "progress" && !quiet)
       this.#mouth.skip((one) => one.kind === "progress" && one.session_id === session.key);
     const parts: Run[][] = [...reader.warnings(), words];
-    if (terminal && this.#settings.load === "low")
-      parts.push(...this.#account.sentence(session, this.phrases));
+    if (terminal && load === "low") parts.push(...this.#account.sentence(session, this.phrases));
     const own = told.kind === "handoff" || told.kind === "unknown";
     const all =
       ambiguous && !own
@@ -344,9 +332,8 @@ export class Announcer {
         : parts;
     const urgency = this.#guard.of(event, now);
     const say = (at: number, old: boolean) => this.#say(told.kind, urgency, all, at, session, old);
-    const passing = told.kind === "state" && urgency !== "critical" && this.#settings.load !== "high";
+    const passing = told.kind === "state" && urgency !== "critical" && load !== "high";
     if (!passing || quiet) return say(now, quiet);
-    this.#over(session, now);
     this.#passing.add(session, now, say);
   }
 
@@ -375,7 +362,7 @@ export class Announcer {
     session?: Session,
     quiet = false,
   ): void {
-    if (session && !quiet) this.#over(session, now);
+    if (session && !quiet) this.#passing.over(session, now);
     const about = session ? { session_id: session.key } : {};
     const always = quiet || urgency === "critical" || session === undefined;
     const held =

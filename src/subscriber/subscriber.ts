@@ -8,7 +8,7 @@ import { closeReason } from "../protocol/close-reasons.ts";
 import { EarshotError, ProtocolError } from "../protocol/errors.ts";
 import { EXTENSION_PREFIX, EXTENSION_URI } from "../protocol/extension.ts";
 import type { Issue } from "../protocol/issue.ts";
-import { parse } from "../protocol/parse.ts";
+import { createReader } from "../protocol/reader.ts";
 import {
   AAEP_VERSION,
   type AgentEvent,
@@ -80,6 +80,7 @@ export class Subscriber implements AsyncIterable<AgentEvent> {
   readonly #options: SubscribeOptions;
   readonly #clock: Clock;
   readonly #memory = new Memory();
+  readonly #read = createReader();
   readonly #handlers = new Map<keyof SubscriberEvents, Set<Handler<never>>>();
   readonly #queue: AgentEvent[] = [];
   /** Answers sent over a line that cannot say whether they arrived, by token. */
@@ -276,7 +277,7 @@ export class Subscriber implements AsyncIterable<AgentEvent> {
 
   #hear(text: string, cursor: boolean): void {
     this.#attempt = 0;
-    const parsed = parse(text, { mode: "tolerant" });
+    const parsed = this.#read(text);
     if (!parsed.ok) return this.#emit("violation", { issues: parsed.issues, type: parsed.type });
     if (parsed.kind === "message") {
       if (parsed.message.type === "subscription.close") this.#closedBy(parsed.message);

@@ -1,6 +1,7 @@
 /**
  * A page's mouth: live regions, used so that nothing is lost or said twice. They exist before they are written to;
- * two of each kind take turns, so that the same words twice are heard twice; each change is one whole announcement.
+ * two of each kind take turns, so that the same words twice are heard twice; each change is one whole announcement, and
+ * stands long enough to be noticed.
  * While a dialog is open, everything outside it is inert and its live regions are mute: then the words go inside the
  * topmost one, whosever it is.
  */
@@ -9,6 +10,8 @@ import { make, runNodes } from "./runs.ts";
 
 /** A screen reader has to have seen a region before a change in it is news. */
 const SETTLE_MS = 250;
+/** A change that follows another sooner may hide it. */
+const GAP_MS = 170;
 /** Afterwards the words are in the transcript; here they would be found by accident, or heard again when a dialog closes. */
 const CLEAR_MS = 5_000;
 
@@ -23,35 +26,55 @@ const region = (live: "polite" | "assertive"): HTMLElement =>
   make("div", { "aria-live": live, "aria-atomic": "true", "aria-relevant": "additions text" });
 
 export class Announce {
-  readonly #home: HTMLElement;
+  readonly #home: () => HTMLElement;
   readonly #own: () => HTMLElement | undefined;
   readonly #places = new Map<HTMLElement, Place>();
   #order: HTMLElement[] = [];
+  readonly #waiting: { readonly runs: readonly Run[]; readonly urgent: boolean }[] = [];
   readonly #late = new Set<ReturnType<typeof setTimeout>>();
+  #pending = false;
+  #wroteAt = -Infinity;
   #turn = 0;
 
   /** `home` is where words go while no dialog is open; `own` is our dialog, while it is. */
-  constructor(home: HTMLElement, own: () => HTMLElement | undefined) {
+  constructor(home: () => HTMLElement, own: () => HTMLElement | undefined) {
     this.#home = home;
     this.#own = own;
-    this.#place(home);
+    this.#place(home());
   }
 
   say(runs: readonly Run[], urgent: boolean): void {
-    const place = this.#place(this.#topmost() ?? this.#home);
-    const write = () => {
-      this.#turn = 1 - this.#turn;
-      this.#empty();
-      const chosen = (urgent ? place.assertive : place.polite)[this.#turn]!;
-      chosen.replaceChildren(...runNodes(runs));
-      const written = chosen.firstChild;
-      this.#after(CLEAR_MS, () => {
-        if (chosen.firstChild === written) chosen.replaceChildren();
-      });
-    };
-    const wait = place.since + SETTLE_MS - performance.now();
-    if (wait <= 0) write();
-    else this.#after(wait, write);
+    this.#waiting.push({ runs, urgent });
+    this.#next();
+  }
+
+  /** Where it goes is decided when it goes: a dialog may have opened or closed meanwhile. */
+  #next(): void {
+    if (this.#pending || this.#waiting.length === 0) return;
+    const place = this.#place(this.#topmost() ?? this.#home());
+    const wait = Math.max(place.since + SETTLE_MS, this.#wroteAt + GAP_MS) - performance.now();
+    if (wait <= 0) {
+      const { runs, urgent } = this.#waiting.shift()!;
+      this.#write(place, runs, urgent);
+      return this.#next();
+    }
+    this.#pending = true;
+    this.#after(wait, () => {
+      this.#pending = false;
+      this.#next();
+    });
+  }
+
+  #write(place: Place, runs: readonly Run[], urgent: boolean): void {
+    this.#wroteAt = performance.now();
+    this.#turn = 1 - this.#turn;
+    this.#empty(place);
+    const chosen = (urgent ? place.assertive : place.polite)[this.#turn]!;
+    chosen.replaceChildren(...runNodes(runs));
+    const written = chosen.firstChild;
+    this.#after(CLEAR_MS, () => {
+      if (chosen.firstChild === written) chosen.replaceChildren();
+    });
   }
 
   /** Ready in a dialog that has just opened, before there is anything to say. Outside it, nothing is left to hear later. */
@@ -62,12 +85,14 @@ export class Announce {
 
   close(): void {
     for (const timer of this.#late) clearTimeout(timer);
-    for (const [host, { root }] of this.#places) if (host !== this.#home) root.remove();
+    for (const { root } of this.#places.values()) root.remove();
   }
 
-  #empty(): void {
-    for (const { polite, assertive } of this.#places.values())
-      for (const one of [...polite, ...assertive]) if (one.firstChild) one.replaceChildren();
+  /** What was written last stays for a moment: it may not have been noticed yet. */
+  #empty(except?: Place): void {
+    for (const place of this.#places.values())
+      if (place !== except)
+        for (const one of [...place.polite, ...place.assertive]) if (one.firstChild) one.replaceChildren();
   }
 
   #after(ms: number, then: () => void): void {
@@ -79,8 +104,9 @@ export class Announce {
   }
 
   #place(host: HTMLElement): Place {
+    const home = this.#home();
     for (const [other, { root }] of this.#places) {
-      if (other === this.#home || other === host || isModal(other)) continue;
+      if (other === home || other === host || isModal(other)) continue;
       root.remove();
       this.#places.delete(other);
     }

@@ -16,6 +16,7 @@ import { keyOf, Unsaid } from "./unsaid.ts";
 
 /** Events a new tab is told, so that its transcript has a beginning. */
 const MOST_LOGGED = 2_000;
+
 export class Ear {
   readonly announcer: Announcer;
   readonly #options: EarOptions;
@@ -363,7 +364,10 @@ export class Ear {
 
   #keep(event: AgentEvent): void {
     this.#log.push(event);
-    if (this.#log.length > MOST_LOGGED) this.#log.shift();
+    if (this.#log.length <= MOST_LOGGED) return;
+    // Text goes first: a question that is still open must not be lost in it.
+    const text = this.#log.findIndex(({ type }) => type === "aaep:agent.output.streaming");
+    this.#log.splice(Math.max(text, 0), 1);
   }
 
   #lineState(state: LineState): void {

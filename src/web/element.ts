@@ -10,6 +10,7 @@ import { controls } from "./controls.ts";
 import { Ear } from "./ear.ts";
 import { Keys } from "./keys.ts";
 import { type Wording, wordsFor } from "./languages.ts";
+import { Outlet } from "./outlet.ts";
 import { QuestionDialog, type QuestionEvent } from "./question.ts";
 import { make, runNodes } from "./runs.ts";
 import type { EarSettings, Speed } from "./settings.ts";
@@ -29,6 +30,12 @@ export interface EarshotAnnounced {
 const NOTED: ReadonlySet<string> = new Set(
   "started completed errored cancelled handoff tool settled answer unknown".split(" "),
 );
+/** What tells how things stand; the agent's own text does not. */
+const STATES: ReadonlySet<string> = new Set(
+  "started state progress tool completed errored cancelled handoff unknown".split(" "),
+);
+/** Another agent's question is open: looked at again this often. */
+const BUSY_MS = 500;
 /** Focus has moved: the screen reader says where to, and then there is room for more. */
 const AFTER_FOCUS_MS = 700;
 const OPEN_KEY = "Alt+Shift+Q";
@@ -58,6 +65,7 @@ export class EarshotLive extends Base {
 
   connectedCallback(): void {
     this.#start();
+    this.#parts?.moved();
   }
 
   disconnectedCallback(): void {
@@ -68,7 +76,10 @@ export class EarshotLive extends Base {
   attributeChangedCallback(name: string, before: string | null, now: string | null): void {
     if (before === now || !this.isConnected) return;
     if (name === "src" || name === "account") return this.#start();
-    if (this.#ear) void this.#ear.set(this.#settings());
+    // Only what the page changed: the rest may be what the person has set.
+    const { languages, ...others } = this.#settings();
+    if (name === "lang") void this.#ear?.set({ languages });
+    else void this.#ear?.set({ [name]: others[name as "load"] });
   }
 
   /** Shows what the person wrote, as a turn of theirs. */
@@ -139,6 +150,7 @@ class Parts {
   readonly #keys: Keys;
   readonly #dialog: QuestionDialog;
   readonly #announce: Announce;
+  readonly #outlet: Outlet;
   readonly #stop = new AbortController();
   readonly #status = make("p", { class: "status", part: "status" });
   readonly #waiting = make("div", { class: "waiting", part: "waiting", hidden: true });
@@ -148,7 +160,7 @@ class Parts {
   readonly #frame = make("div", { class: "frame", part: "frame" });
   #ear!: Ear;
   #drawn = "";
-  #last: Utterance | undefined;
+  #now: Utterance | undefined;
   /** The question whose coming was announced to someone who was typing. */
   #told: string | undefined;
   #pause: ReturnType<typeof setTimeout> | undefined;
@@ -162,7 +174,6 @@ class Parts {
       () => this.#wording.words,
       () => this.#ear.announcer,
     );
-    const voice = make("div", { class: "voice" });
     this.#frame.append(
       this.#status,
       this.#waiting,
@@ -171,10 +182,14 @@ class Parts {
       this.transcript.element,
       this.#settings,
     );
-    this.#root.replaceChildren(this.#frame, voice);
+    this.#root.replaceChildren(this.#frame);
+    this.#outlet = new Outlet(host, this.#root);
     this.#keys = new Keys(() => this.#touch());
-    this.#announce = new Announce(voice, () => this.#dialog.element);
-    this.#dialog = new QuestionDialog(this.#root, {
+    this.#announce = new Announce(
+      () => this.#outlet.voice,
+      () => this.#dialog.element,
+    );
+    this.#dialog = new QuestionDialog(this.#outlet, {
       keys: this.#keys,
       answer: (input) => this.#ear.answer(input),
       postpone: () => this.#postpone(),
@@ -197,9 +212,14 @@ class Parts {
     this.#keys.close();
     this.#dialog.close();
     this.#announce.close();
+    this.#outlet.close();
     this.transcript.close();
     markTitle(this.#host, undefined);
     this.#root.replaceChildren();
+  }
+
+  moved(): void {
+    this.#dialog.refresh();
   }
 
   presence(focused: boolean): { readonly at: number; readonly visible: boolean } {
@@ -208,7 +228,6 @@ class Parts {
   }
 
   say(utterance: Utterance): void {
-    this.#last = utterance;
     this.#announce.say(utterance.runs, utterance.urgency === "critical");
     this.#tell(utterance, "mouth");
     this.changed();
@@ -219,7 +238,9 @@ class Parts {
     this.#host.dispatchEvent(new CustomEvent("earshot-event", { detail: event }));
   }
 
-  note({ kind, session_id, runs, asked }: Utterance): void {
+  note(utterance: Utterance): void {
+    const { kind, session_id, runs, asked } = utterance;
+    if (STATES.has(kind)) this.#now = utterance;
     const shown = asked?.step === "ask" ? this.#ear.announcer.phrases.join(asked.parts) : runs;
     if (asked ? asked.step === "ask" : NOTED.has(kind)) this.transcript.note(session_id, shown, kind);
   }
@@ -247,7 +268,9 @@ class Parts {
 
   #openByKey(event: KeyboardEvent): void {
     if (event.repeat || !event.altKey || !event.shiftKey || event.ctrlKey || event.metaKey) return;
-    if (event.code !== "KeyQ" || !this.#ear.open || this.#dialog.element) return;
+    // By what is printed on it, or by its place where the layout has no such letter.
+    if ((event.code !== "KeyQ" && event.key.toLowerCase() !== "q") || !this.#ear.open || this.#dialog.element)
+      return;
     event.preventDefault();
     this.#told = this.#ear.open.reply_token;
     this.#openNow = true;
@@ -290,6 +313,11 @@ class Parts {
       this.#pause = setTimeout(() => this.#ask(), wait);
       return;
     }
+    // One question at a time, whoever asks.
+    if (this.#dialog.busy) {
+      this.#pause = setTimeout(() => this.#ask(), BUSY_MS);
+      return;
+    }
     this.#openNow = false;
     const wording = this.#wording;
     const before = this.#dialog.given;
@@ -316,8 +344,8 @@ class Parts {
     this.#frame.lang = language;
     this.#frame.dir = directionOf(language) === "rtl" ? "rtl" : "ltr";
     const status =
-      line.state === "connected" && this.#last
-        ? runNodes(this.#last.runs)
+      line.state === "connected" && this.#now
+        ? runNodes(this.#now.runs)
         : [fill(words[line.state], { agent: line.agent, reason: line.reason ?? "" })];
     if (
       status.map((one) => (typeof one === "string" ? one : one.textContent)).join("") !==

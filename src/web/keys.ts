@@ -1,13 +1,15 @@
 /**
  * What the person's hands are doing. A question must not open under someone who types, and no key that was struck for
- * something else may answer it: one held since before, one that repeats, or the second of two quick ones.
+ * something else may answer it: one held since before or from the first moment, one that repeats, or the second of two
+ * quick ones.
  */
 import { deepActive } from "./announce.ts";
 
 /** So long without a key, and nobody is typing any more. */
 export const PAUSE_MS = 2_000;
 /** Keys that press buttons or close dialogs. */
-const DECIDING: ReadonlySet<string> = new Set(["Enter", "NumpadEnter", "Space", "Escape"]);
+const PRESSING: ReadonlySet<string> = new Set(["Enter", "NumpadEnter", "Space"]);
+const DECIDING: ReadonlySet<string> = new Set([...PRESSING, "Escape"]);
 /** A second stroke this soon after a dialog has gone was meant for it, not for the page behind it. */
 const DOUBLE_MS = 500;
 
@@ -21,6 +23,8 @@ export class Keys {
   #composing = false;
   #stale = new Set<string>();
   #deafUntil = -Infinity;
+  /** While a dialog is open: when presses begin to count. */
+  #armedAt: number | undefined;
   #touched: () => void;
 
   /** `touched` is called whenever the person does something here. */
@@ -43,19 +47,22 @@ export class Keys {
   /** When a question may open: now, or so many milliseconds after now. */
   typingFor(): number {
     const active = deepActive();
-    if (!active?.matches(EDITABLE)) return 0;
-    if (this.#composing) return PAUSE_MS;
+    // What happens inside a frame nobody tells this page; a list that is open is being read.
+    if (this.#composing || active?.matches("iframe, frame, object, embed") || isOpenList(active))
+      return PAUSE_MS;
     return Math.max(0, this.#typedAt + PAUSE_MS - performance.now());
   }
 
-  /** A dialog opens, or shows something else: keys that are down now say nothing to it. */
-  renew(): void {
+  /** A dialog opens, or shows something else: keys that are down now say nothing to it, nor do those of its first moment. */
+  renew(armedAt: number): void {
     this.#stale = new Set(this.#down);
+    this.#armedAt = armedAt;
   }
 
   /** A dialog has gone. */
   gone(): void {
-    this.renew();
+    this.#stale = new Set(this.#down);
+    this.#armedAt = undefined;
     this.#deafUntil = performance.now() + DOUBLE_MS;
   }
 
@@ -72,13 +79,17 @@ export class Keys {
     this.#touched();
     const { code } = event;
     this.#down.add(code);
-    if (deepActive()?.matches(EDITABLE)) this.#typed();
+    const editing = isEditable(deepActive());
+    // Letters are typing wherever they go: there are editors that a page cannot be seen to have.
+    if (editing || (code !== "Space" && event.key.length === 1 && !event.ctrlKey && !event.metaKey))
+      this.#typed();
     if (!DECIDING.has(code)) return;
-    if (this.#stale.has(code)) return swallow(event);
-    if (performance.now() < this.#deafUntil && !(code === "Space" && deepActive()?.matches(EDITABLE))) {
+    const now = performance.now();
+    const early = this.#armedAt !== undefined && now < this.#armedAt && PRESSING.has(code);
+    if ((early && !editing) || (now < this.#deafUntil && !(code === "Space" && editing)))
       this.#stale.add(code);
-      swallow(event);
-    }
+    const repeated = event.repeat && this.#armedAt !== undefined && !editing;
+    if (repeated || this.#stale.has(code)) swallow(event);
   }
 
   #keyup(event: KeyboardEvent): void {
@@ -87,6 +98,12 @@ export class Keys {
     if (this.#stale.delete(event.code) && DECIDING.has(event.code)) swallow(event);
   }
 }
+
+const isEditable = (active: Element | null): boolean =>
+  active !== null && (active.matches(EDITABLE) || (active as HTMLElement).isContentEditable);
+
+const isOpenList = (active: Element | null): boolean =>
+  active?.localName === "select" && CSS.supports("selector(:open)") && active.matches(":open");
 
 function swallow(event: Event): void {
   event.preventDefault();

@@ -5,7 +5,15 @@ import { neutralize } from "../subscriber/neutralize.ts";
 import type { Wording } from "./languages.ts";
 import { make } from "./runs.ts";
 
+/** What stands in the fields. */
+export interface Draft {
+  readonly text: string;
+  readonly chosen: number;
+}
+
 export interface QuestionForm {
+  draft(): Draft;
+  restore(draft: Draft): void;
   readonly nodes: readonly HTMLElement[];
   /** What the person put in; undefined if nothing yet. */
   read(): AnswerInput | undefined;
@@ -58,6 +66,12 @@ export function questionForm(event: AwaitingClarification, { words, language }: 
   return {
     nodes,
     yesNo: kinds.includes("yes_no"),
+    draft: () => ({ text: field.value, chosen: radios.findIndex(({ checked }) => checked) }),
+    restore({ text, chosen }) {
+      field.value = text;
+      const radio = radios[chosen];
+      if (radio) radio.checked = true;
+    },
     read() {
       const text = typed ? field.value.trim() : "";
       if (text !== "") return { kind: "text", text };

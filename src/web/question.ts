@@ -9,7 +9,8 @@ import { isGrave } from "../subscriber/question-words.ts";
 import { deepActive } from "./announce.ts";
 import type { Keys } from "./keys.ts";
 import type { Wording } from "./languages.ts";
-import { type QuestionForm, questionForm } from "./question-form.ts";
+import { isReachable, type Outlet } from "./outlet.ts";
+import { type Draft, type QuestionForm, questionForm } from "./question-form.ts";
 import { make, runNodes } from "./runs.ts";
 import { fill, type WordKey } from "./words.ts";
 
@@ -42,8 +43,11 @@ const ARM_MS = 600;
 
 type Button = readonly [word: WordKey, part: string, press: () => void];
 
+/** The dialog a person is in, of all agents on this page: one question at a time. */
+let taken: QuestionDialog | undefined;
+
 export class QuestionDialog {
-  readonly #root: HTMLElement | ShadowRoot;
+  readonly #outlet: Outlet;
   readonly #hooks: QuestionHooks;
   #dialog: HTMLDialogElement | undefined;
   #shown: QuestionView | undefined;
@@ -52,11 +56,22 @@ export class QuestionDialog {
   #returnTo: HTMLElement | undefined;
   #given: number | undefined;
   #armedAt = 0;
+  /** A press that began before it could have been about the question. */
+  #early = false;
   #sent = false;
+  #form: QuestionForm | undefined;
+  /** What was put in before the question went out of sight, unsent. */
+  #draft: { readonly reply_token: string | undefined; readonly put: Draft } | undefined;
+  readonly #unseen = globalThis.ResizeObserver && new ResizeObserver(() => this.refresh());
 
-  constructor(root: HTMLElement | ShadowRoot, hooks: QuestionHooks) {
-    this.#root = root;
+  constructor(outlet: Outlet, hooks: QuestionHooks) {
+    this.#outlet = outlet;
     this.#hooks = hooks;
+  }
+
+  /** Another agent's question is open on this page. */
+  get busy(): boolean {
+    return taken !== undefined && taken !== this;
   }
 
   get element(): HTMLDialogElement | undefined {
@@ -80,7 +95,10 @@ export class QuestionDialog {
   close(): void {
     const dialog = this.#dialog;
     if (!dialog) return;
-    this.#dialog = this.#shown = this.#given = undefined;
+    this.#keepDraft();
+    if (taken === this) taken = undefined;
+    this.#dialog = this.#shown = this.#given = this.#form = undefined;
+    this.#unseen?.disconnect();
     dialog.close();
     dialog.remove();
     this.#hooks.keys.gone();
@@ -89,20 +107,36 @@ export class QuestionDialog {
     if (back?.isConnected) back.focus({ preventScroll: true });
   }
 
+  /** The page moved or hid what the dialog is in: then it is open, but not modal, or modal and out of sight. */
+  refresh(): void {
+    if (this.#dialog && this.#shown && !(this.#dialog.matches(":modal") && isReachable(this.#dialog)))
+      this.#open(this.#shown);
+  }
+
+  #keepDraft(): void {
+    if (!this.#form || !this.#shown) return;
+    this.#draft = { reply_token: this.#shown.utterance.reply_token, put: this.#form.draft() };
+  }
+
   #open(view: QuestionView): void {
     const before = this.#dialog;
+    this.#keepDraft();
+    taken = this;
     this.#returnTo ??= (deepActive() as HTMLElement | null) ?? undefined;
     this.#shown = view;
     const dialog = this.#build(view);
     this.#dialog = dialog;
-    this.#root.append(dialog);
+    this.#outlet.root.append(dialog);
     dialog.showModal();
+    this.#unseen?.disconnect();
+    this.#unseen?.observe(dialog);
     dialog.querySelector<HTMLElement>("h2")!.focus();
     // A new dialog each time: only then does a screen reader read it from its beginning.
     before?.close();
     before?.remove();
     this.#armedAt = performance.now() + ARM_MS;
-    this.#hooks.keys.renew();
+    this.#early = false;
+    this.#hooks.keys.renew(this.#armedAt);
     this.#hooks.opened(dialog);
   }
 
@@ -122,6 +156,8 @@ export class QuestionDialog {
     const body = make("div", { id: "body", part: "question-body" }, ...this.#paragraphs(view), more);
     const form =
       view.event.type === "aaep:agent.awaiting.clarification" ? questionForm(view.event, wording) : undefined;
+    this.#form = form;
+    if (this.#draft?.reply_token === utterance.reply_token) form?.restore(this.#draft!.put);
     const actions = make("div", { class: "actions", part: "actions" });
     for (const [word, part, press] of this.#buttons(view, form)) {
       const button = make(
@@ -130,8 +166,9 @@ export class QuestionDialog {
         words[word],
       );
       button.addEventListener("click", () => {
-        const idle = performance.now() < this.#armedAt || (this.#sent && part !== "later");
-        if (!idle) press();
+        const early = this.#early || performance.now() < this.#armedAt;
+        this.#early = false;
+        if (!early && !(this.#sent && part !== "later")) press();
       });
       actions.append(button);
     }
@@ -160,8 +197,16 @@ export class QuestionDialog {
       },
       asked,
     );
+    dialog.addEventListener(
+      "pointerdown",
+      () => {
+        this.#early = performance.now() < this.#armedAt;
+      },
+      { capture: true },
+    );
     dialog.addEventListener("keydown", (event) => {
-      if (event.key !== "Escape") return;
+      // While an input method is composing, Escape is its own.
+      if (event.key !== "Escape" || event.isComposing) return;
       event.preventDefault();
       this.#hooks.postpone();
     });

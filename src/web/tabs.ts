@@ -1,7 +1,7 @@
 /**
  * One browser, one connection, one mouth (F17): of all tabs with the same agent one holds the line, and the one looked
  * at last speaks. Held by Web Locks, so that a tab that dies is noticed by the browser itself, at once and without a
- * timer. Where the browser lacks them, each tab is on its own.
+ * timer. Where the browser lacks or denies them, each tab is on its own.
  */
 
 /** What the tabs of one browser share; a page's own `window` has it all. */
@@ -36,7 +36,7 @@ export class Tabs {
   readonly #name: string;
   readonly #events: TabsEvents;
   readonly #locks: LockManager | undefined;
-  readonly #channel: BroadcastChannel | undefined;
+  #channel: BroadcastChannel | undefined;
   readonly #others = new Map<string, Presence>();
   readonly #gone = new AbortController();
   #own: Presence;
@@ -49,7 +49,11 @@ export class Tabs {
     this.#events = events;
     this.#locks = host.navigator.locks;
     const shared = this.#locks !== undefined && host.BroadcastChannel !== undefined;
-    this.#channel = shared ? new host.BroadcastChannel!(this.#name) : undefined;
+    try {
+      this.#channel = shared ? new host.BroadcastChannel!(this.#name) : undefined;
+    } catch {
+      // Forbidden to this page, as storage may be in a frame.
+    }
   }
 
   get leads(): boolean {
@@ -69,10 +73,7 @@ export class Tabs {
   }
 
   start(): void {
-    if (!this.#channel) {
-      this.#leads = true;
-      return this.#events.lead();
-    }
+    if (!this.#channel) return this.#solo();
     this.#channel.onmessage = ({ data }: MessageEvent<Wire>) => this.#hear(data);
     // Held until this tab is gone; the others wait for it, and so learn when that is.
     this.#hold(`${this.#name} ${this.id}`, () => this.#tell(true));
@@ -108,7 +109,16 @@ export class Tabs {
         signal.addEventListener("abort", () => release(), { once: true });
         granted();
       });
-    this.#locks!.request(name, { signal }, held).catch(() => undefined);
+    // There, but not allowed: better a line of its own than none.
+    this.#locks!.request(name, { signal }, held).catch(() => this.#solo());
+  }
+
+  #solo(): void {
+    if (this.#leads || this.#gone.signal.aborted) return;
+    this.#channel?.close();
+    this.#channel = undefined;
+    this.#leads = true;
+    this.#events.lead();
   }
 
   #tell(ask: boolean): void {

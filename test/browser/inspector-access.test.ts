@@ -7,6 +7,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { Serving } from "../../src/node/index.ts";
 import { withInspector } from "../../src/node/inspector.ts";
 import type { Principal } from "../../src/protocol/principal.ts";
+import { watch } from "../cli/demo-support.ts";
 import { type BuiltPage, buildPage, serveAgent } from "./inspector-support.ts";
 import { agentOf } from "./support.ts";
 
@@ -70,7 +71,7 @@ describe("who gets the Inspector", () => {
     expect((await fetch(`${serving.http}/inspector/about`)).status).toBe(401);
     expect((await listen(serving, { address: serving.http }, {})).status).toBe(401);
     const about = await fetch(`${serving.http}/inspector/about`, { headers: bearer(serving) });
-    expect(await about.json()).toEqual({ prefix: "/aaep/v1", elsewhere: true, prompt: null });
+    expect(await about.json()).toEqual({ prefix: "/aaep/v1", elsewhere: true, prompt: null, example: null });
   });
 
   it("without tokens it opens by itself, and then listens nowhere else: anyone on this machine could ask it to", async () => {
@@ -88,6 +89,8 @@ describe("who gets the Inspector", () => {
       expect(answer.status, String(address)).toBe(400);
       expect(((await answer.json()) as { message: string }).message).toMatch(/^Give the address of an agent/);
     }
+    const clock = await listen(serving, { address: serving.http, capabilities: { clock: 5, languages: 5 } });
+    expect(clock.status).toBe(400);
     const nobody = await listen(serving, { address: "http://127.0.0.1:1" });
     expect(nobody.status).toBe(502);
   });
@@ -139,6 +142,19 @@ describe("who gets the Inspector", () => {
     expect(await (await fetch(`${serving.http}/mine`, { headers })).text()).toBe("Also.");
     expect((await fetch(`${serving.http}/inspector/about`, { headers })).status).toBe(200);
     expect((await fetch(`${serving.http}/nothing`, { headers })).status).toBe(404);
+  });
+
+  it("the demo prints the address to open, and its page has a box for requests", async () => {
+    const demo = await watch(["demo", "--port", "0"]);
+    const out = await demo.shows(/listener gets: \S+\n/);
+    const [, http, token] = /listener gets: (http:\/\/127\.0\.0\.1:\d+)\/#token=([0-9a-f]{64})\n/.exec(out)!;
+    const about = await fetch(`${http}/inspector/about`, { headers: { authorization: `Bearer ${token}` } });
+    expect(await about.json()).toMatchObject({
+      prompt: "/demo/sessions",
+      example: "Transfer 500 dollars to savings",
+    });
+    demo.child.kill("SIGTERM");
+    expect(await demo.ended).toBe(0);
   });
 
   it("says how to build the page where nobody has", async () => {

@@ -37,7 +37,7 @@ export async function openDemo(page: BuiltPage, speed = 20): Promise<DemoPlace> 
     token_file: false,
     log: () => undefined,
     routes: demoRoutes(demo),
-    inspector: { prompt: DEMO_PATH, directory: page.directory },
+    inspector: { prompt: DEMO_PATH, example: "Transfer 500 dollars to savings", directory: page.directory },
   });
   return {
     demo,
@@ -114,7 +114,9 @@ export async function axeProblems(page: Page): Promise<string[]> {
     interface Found {
       violations: { id: string; nodes: { html: string; failureSummary: string }[] }[];
     }
-    const { violations } = await (window as never as { axe: { run(options: object): Promise<Found> } }).axe.run({
+    const { violations } = await (
+      window as never as { axe: { run(options: object): Promise<Found> } }
+    ).axe.run({
       resultTypes: ["violations"],
     });
     return violations.flatMap(({ id, nodes }) =>

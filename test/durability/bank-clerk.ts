@@ -16,7 +16,11 @@ const orders = JSON.parse(process.env["ORDERS"]!) as Orders;
 const { directory, life, finish, crash, seed } = orders;
 const book = join(directory, "book");
 const diaryPath = join(directory, "diary");
-const write = (line: DiaryLine): void => appendFileSync(diaryPath, `${JSON.stringify(line)}\n`);
+/** Whoever holds the gun hears of every line, and shoots by what has happened rather than by the clock. */
+const write = (line: DiaryLine): void => {
+  appendFileSync(diaryPath, `${JSON.stringify(line)}\n`);
+  writeSync(1, ".");
+};
 const die = (): void => {
   process.kill(process.pid, "SIGKILL");
   // The signal may take a moment; nothing may happen in it.
@@ -34,8 +38,8 @@ function mortalFiles(): FilePort {
   let writes = 0;
   return {
     ...nodeFiles,
-    async open(path, exclusive) {
-      const file = await nodeFiles.open(path, exclusive);
+    async open(path, exclusive, durable) {
+      const file = await nodeFiles.open(path, exclusive, durable);
       if (!path.endsWith(".seg")) return file;
       return {
         ...file,
@@ -194,7 +198,7 @@ listen(agent);
 const customers = agent.interrupted.map(({ session_id, correlation_id }) =>
   serveCustomer(agent.resume(session_id), correlation_id!),
 );
-writeSync(1, "ready\n");
+writeSync(1, ".");
 if (finish) {
   await Promise.all(customers);
   await store.close();

@@ -89,7 +89,7 @@ describe("a bearer token in metadata", () => {
   it("is asked for anew when it has run out, and the subscription goes on: GRPC-04, GRPC-05", async () => {
     const tokens = ["first", "second"];
     const here = await world({
-      auth: ({ bearer }) => (bearer === "second" ? ADA : { ...ADA, expires_at: Date.now() + 100 }),
+      auth: ({ bearer }) => (bearer === "second" ? ADA : { ...ADA, expires_at: Date.now() + 500 }),
     });
     const listener = await listen(here, { token: () => tokens.shift() });
     const states: string[] = [];

@@ -64,6 +64,21 @@ describe("the announcer", () => {
     ]);
   });
 
+  it("of an end without words of its own says so in one sentence that no tool says (SUB-03)", () => {
+    for (const summary_normal of ["Done.", "done", "DONE!"]) {
+      const event = eventsOf();
+      const ear = new Ear().hear(
+        event("tool.completed", { tool: "mail", status: "success", summary_normal: "Done." }),
+        event("session.completed", { summary_normal }),
+      );
+      expect(ear.texts).toEqual(["Done.", "The task is done."]);
+    }
+    const spanish = new Ear({ languages: ["es"] }).hear(
+      eventsOf("es")("session.completed", { summary_normal: "Terminado." }),
+    );
+    expect(spanish.texts).toEqual(["La tarea está terminada."]);
+  });
+
   it("tells of an error at once, with what can be done about it (SUB-06)", () => {
     const event = eventsOf();
     const ear = new Ear({ verbosity: "terse", load: "low" }, () => 5000);
@@ -90,7 +105,7 @@ describe("the announcer", () => {
     ear.hear(event("output.streaming", chunk(" I know", 18)));
     expect(ear.texts).toHaveLength(1);
     ear.hear(event("session.completed", { summary_normal: "Done." }));
-    expect(ear.texts.slice(1)).toEqual(["Now I know", "Done: Done."]);
+    expect(ear.texts.slice(1)).toEqual(["Now I know", "The task is done."]);
   });
 
   it("takes a word boundary for no sentence, and a paragraph for one", () => {
@@ -139,6 +154,7 @@ describe("the announcer", () => {
           extensions: { earshot, other: { x: [1] } },
         }),
       );
+    ear.wait(1000);
     expect(ear.texts[0]).toBe("Thinking.");
   });
 
@@ -172,7 +188,7 @@ describe("the announcer", () => {
     ear.do("what");
     expect(ear.texts.at(-1)).toBe("Planner: Reading mail.");
     ear.announcer.set({ load: "medium" });
-    ear.hear(state("Writing mail."));
+    ear.hear(state("Writing mail.")).wait(1000);
     expect(ear.texts.at(-1)).toBe("Writing mail.");
     expect(
       ear.announcer.history.some(({ fate, utterance }) => fate === "quiet" && utterance.kind === "state"),
@@ -183,11 +199,52 @@ describe("the announcer", () => {
     const event = eventsOf();
     const ear = new Ear();
     for (let i = 0; i < 5; i++)
-      ear.hear(
-        event("state.changed", { from_state: "a", to_state: "thinking" }),
-        event("progress.updated", { progress: { percent: i } }),
-      );
+      ear
+        .hear(event("state.changed", { from_state: "a", to_state: "thinking" }))
+        .wait(500)
+        .hear(event("progress.updated", { progress: { percent: i } }));
     expect(ear.texts).toEqual(["Thinking.", "0 percent."]);
+  });
+
+  it("says a state once it has lasted; one that passes at once is in the history and what it led to is said (DEL-24, DEL-25)", () => {
+    const event = eventsOf();
+    const state = (to_state: string) => event("state.changed", { from_state: "idle", to_state });
+    const tool = (summary_normal: string) => event("tool.invoked", { tool: "mail", summary_normal });
+    const ear = new Ear();
+    ear.hear(
+      event("session.started", started),
+      state("thinking"),
+      state("calling_tool"),
+      tool("Reading mail."),
+    );
+    expect(ear.texts.slice(1)).toEqual(["Reading mail."]);
+    ear.wait(5000).hear(state("thinking")).wait(499);
+    expect(ear.texts.slice(1)).toEqual(["Reading mail."]);
+    ear.wait(1).hear(tool("Writing mail."));
+    expect(ear.texts.slice(1)).toEqual(["Reading mail.", "Thinking.", "Writing mail."]);
+    const states = ear.announcer.history.filter(({ utterance }) => utterance.kind === "state");
+    expect(states.map(({ fate }) => fate)).toEqual(["quiet", "quiet", "said"]);
+  });
+
+  it("drops a state from the queue once something else is to be said of its session, and only of that one", () => {
+    const event = eventsOf();
+    const other = eventsOf("en", { session_id: "sess_2" });
+    const state = { from_state: "idle", to_state: "thinking" };
+    const ear = new Ear({}, () => 3000);
+    ear.hear(event("session.started", started), event("state.changed", state), other("state.changed", state));
+    ear.wait(1000).hear(event("tool.invoked", { tool: "mail", summary_normal: "Reading mail." }));
+    ear.wait(20_000);
+    expect(ear.texts.slice(1, 3)).toEqual(["Planner, task 2: Thinking.", "Planner, task 1: Reading mail."]);
+  });
+
+  it("at high load leaves out no state, and a critical one never waits", () => {
+    const event = eventsOf();
+    const state = { from_state: "a", to_state: "thinking" };
+    const tool = () => event("tool.invoked", { tool: "mail", summary_normal: "Reading mail." });
+    const high = new Ear({ load: "high" }).hear(event("state.changed", state), tool());
+    expect(high.texts).toEqual(["Thinking.", "Reading mail."]);
+    const urgent = new Ear().hear(event("state.changed", { ...state, urgency: "critical" }), tool());
+    expect(urgent.texts).toEqual(["Thinking.", "Reading mail."]);
   });
 
   it("says after 15 seconds of silence that work goes on, and on what, then ever more rarely; and can be told not to", () => {

@@ -78,7 +78,7 @@ describe("from an agent's code to a person's ear", () => {
     );
     expect(heard).toContain("Amount: 500. To: savings. To allow it, say confirm. To refuse, say no.");
     expect(said).toContain("Allowed.");
-    expect(said.at(-1)).toMatch(/^Done: /);
+    expect(said.at(-1)).toBe("The task is done.");
   });
 
   it("a no is one word, and nothing runs; silence is no consent either (CNF-38)", async () => {

@@ -299,7 +299,7 @@ describe("a misbehaving producer", () => {
       event("session.completed", { summary_normal: "Done." }),
       event("tool.invoked", { tool: "t", summary_normal: "Working on it." }),
     );
-    expect(ear.texts).toEqual(["Done: Done."]);
+    expect(ear.texts).toEqual(["The task is done."]);
     ear.hear(
       event("awaiting.confirmation", {
         action: "Pay.",

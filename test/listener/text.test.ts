@@ -23,6 +23,10 @@ describe("hostile text (A08, CON-67)", () => {
 
   it("cannot steer a terminal: escape sequences go, the words within stay (A16)", () => {
     expect(clean("\u001b[31mred\u001b[0m").text).toBe("red");
+    for (const mark of ["\u009b", "\u001b[", "\u001b", "\u0090", "\u001b(", "\u001b]", "\u001bP"])
+      for (const words of ["Stray dogs", "Kill 7 jobs", "7 dollars", "Home"])
+        expect(clean(`${mark}${words}`).text, JSON.stringify(mark)).toContain(words);
+    expect(clean("\u009bStray").hidden).toBe(true);
     expect(clean("\u001b]0;evil title\u0007shown").text).toBe(" 0;evil title shown");
     expect(clean("a\u0000b\u0008c\u009bK").text).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/u);
   });

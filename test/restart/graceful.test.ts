@@ -198,60 +198,64 @@ describe("an agent that is stopped, with a log that outlives it", () => {
   });
 });
 
-it("stopped at any moment between a question and its end, it runs once or not at all, and never unasked (property, F01, F02)", () =>
-  fc.assert(
-    fc.asyncProperty(
-      fc.constantFrom("before the question", "before the yes", "after the yes"),
-      fc.nat(40),
-      fc.boolean(),
-      async (when, ticks, quick) => {
-        const lives = new Lives({}, durable());
-        const phone = new Phone().join(lives.life);
-        let ran = 0;
-        let agreed = false;
-        const act = async () => {
-          expect(agreed).toBe(true);
-          ran++;
-          if (!quick) await new Promise<never>(() => {});
-        };
-        const spec = { ...TRANSFER, key: "rent" };
-        const say = (): void => {
-          agreed ||= phone.accept();
-        };
-        await lives.life.settle();
-        const session = lives.life.agent.start({ summary: "Paying the rent." });
-        await lives.life.settle();
-        void session.tool(spec, act);
-        if (when !== "before the question") await lives.life.settle();
-        if (when === "after the yes") say();
-        for (let tick = 0; tick < ticks; tick++) await Promise.resolve();
-        const closed = lives.life.agent.close({ finish_seconds: 1 });
-        await lives.life.pass(1);
-        await closed;
-        const before = ran;
-        const life = await lives.restart(1);
-        expect(phone.rejoin(life)).toBe(true);
-        const outcome = life.agent.resume(session.session_id).tool(spec, () => {
-          expect(agreed).toBe(true);
-          ran++;
-        });
-        await life.settle();
-        if (!agreed) {
-          expect(ran).toBe(0);
-          say();
+it(
+  "stopped at any moment between a question and its end, it runs once or not at all, and never unasked (property, F01, F02)",
+  () =>
+    fc.assert(
+      fc.asyncProperty(
+        fc.constantFrom("before the question", "before the yes", "after the yes"),
+        fc.nat(40),
+        fc.boolean(),
+        async (when, ticks, quick) => {
+          const lives = new Lives({}, durable());
+          const phone = new Phone().join(lives.life);
+          let ran = 0;
+          let agreed = false;
+          const act = async () => {
+            expect(agreed).toBe(true);
+            ran++;
+            if (!quick) await new Promise<never>(() => {});
+          };
+          const spec = { ...TRANSFER, key: "rent" };
+          const say = (): void => {
+            agreed ||= phone.accept();
+          };
+          await lives.life.settle();
+          const session = lives.life.agent.start({ summary: "Paying the rent." });
+          await lives.life.settle();
+          void session.tool(spec, act);
+          if (when !== "before the question") await lives.life.settle();
+          if (when === "after the yes") say();
+          for (let tick = 0; tick < ticks; tick++) await Promise.resolve();
+          const closed = lives.life.agent.close({ finish_seconds: 1 });
+          await lives.life.pass(1);
+          await closed;
+          const before = ran;
+          const life = await lives.restart(1);
+          expect(phone.rejoin(life)).toBe(true);
+          const outcome = life.agent.resume(session.session_id).tool(spec, () => {
+            expect(agreed).toBe(true);
+            ran++;
+          });
           await life.settle();
-        }
-        expect(agreed).toBe(true);
-        const result = await outcome;
-        expect(ran).toBe(1);
-        if (before === 0) expect(result).toMatchObject({ ran: true });
-        else expect(result).toMatchObject({ outcome: quick ? "already_done" : "unknown_outcome" });
-        expect(phone.tokens).toHaveLength(1);
-        expect(phone.settled).toEqual(["accepted"]);
-      },
+          if (!agreed) {
+            expect(ran).toBe(0);
+            say();
+            await life.settle();
+          }
+          expect(agreed).toBe(true);
+          const result = await outcome;
+          expect(ran).toBe(1);
+          if (before === 0) expect(result).toMatchObject({ ran: true });
+          else expect(result).toMatchObject({ outcome: quick ? "already_done" : "unknown_outcome" });
+          expect(phone.tokens).toHaveLength(1);
+          expect(phone.settled).toEqual(["accepted"]);
+        },
+      ),
+      { numRuns: process.env["EARSHOT_LONG"] ? 500 : 60 },
     ),
-    { numRuns: 150 },
-  ));
+  60_000,
+);
 
 describe("an agent that is stopped, with a log in memory", () => {
   it("settles its questions as nobody's, for there is no next process", async () => {
@@ -278,7 +282,8 @@ async function live(directory: string, port: number) {
   const store = await openEmbeddedStore({ directory, warn: () => {} });
   const agent = createProducer({ agent_id: "com.example.bank", store, warn: () => {} });
   const auth = () => ({ id: "ada", role: "reply", audiences: "all" }) as const;
-  const serving = await serve(agent, { port, token_file: false, auth, log: () => {} });
+  const unix = { path: join(directory, "agent.sock") };
+  const serving = await serve(agent, { port, token_file: false, auth, unix, log: () => {} });
   let stopped: Promise<void> | undefined;
   /** As a supervisor's SIGTERM is handled. */
   const stop = () => {
@@ -286,13 +291,14 @@ async function live(directory: string, port: number) {
     return stopped;
   };
   cleanups.push(stop);
-  return { agent, port: serving.port, stop };
+  return { agent, port: serving.port, unix: serving.unix!, stop };
 }
 
 describe("an agent that is stopped and started again while somebody listens, with its log on disk", () => {
   it.each([
     ["http", "after the restart"],
     ["ws", "after the restart"],
+    ["unix", "after the restart"],
     ["http", "while the agent is away"],
     ["ws", "while the agent is away"],
   ] as const)(
@@ -301,8 +307,9 @@ describe("an agent that is stopped and started again while somebody listens, wit
       const directory = mkdtempSync(join(tmpdir(), "earshot-graceful-"));
       cleanups.push(() => rmSync(directory, { recursive: true, force: true }));
       const first = await live(directory, 0);
-      const ear = await subscribe(`${scheme}://127.0.0.1:${first.port}`, {
-        token: "ada",
+      const address = scheme === "unix" ? first.unix : `${scheme}://127.0.0.1:${first.port}`;
+      const ear = await subscribe(address, {
+        ...(scheme === "unix" ? {} : { token: "ada" }),
         supports_confirmation_reply: true,
         random: () => 0.1,
       });

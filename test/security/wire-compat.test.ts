@@ -132,6 +132,17 @@ describe("a bare stream", () => {
       ).toBe(202);
     }
     expect(strays[0]).toEqual({ kind: "user_input", text: "hello" });
+    // What programs send where nobody said otherwise, such as `curl -d`; no page can send it in their name.
+    for (const type of ["application/x-www-form-urlencoded", "text/plain"]) {
+      const { status } = await call(`${server.http}/messages`, {
+        method: "POST",
+        token: server.token,
+        body: `{"kind":${JSON.stringify(type)}}`,
+        headers: { "content-type": type, "user-agent": "curl/8.5.0" },
+      });
+      expect({ type, status }).toEqual({ type, status: 202 });
+      expect(strays).toContainEqual({ kind: type });
+    }
     expect(({} as Record<string, unknown>)["a"]).toBeUndefined();
   });
 
@@ -191,7 +202,7 @@ describe("compat opens no more than that", () => {
           method: "POST",
           token,
           body: REQUEST,
-          headers: { "content-type": "text/plain" },
+          headers: { "content-type": "text/plain", "user-agent": "Mozilla/4.0" },
         })
       ).status,
     ).toBe(415);
@@ -200,7 +211,7 @@ describe("compat opens no more than that", () => {
       (await call(`${http}/events`, { token, headers: { "sec-fetch-site": "cross-site" } })).status,
     ).toBe(403);
     await expect(dial(server.ws, { protocols: [], token, headers: evil })).rejects.toThrow(/HTTP 403/);
-    await expect(dial(server.ws, { protocols: [] })).rejects.toThrow(/HTTP 400/);
+    await expect(dial(server.ws, { protocols: [] })).rejects.toThrow(/HTTP 401/);
     await expect(world({ ...ON, hosts: ["agent.example.com"] })).rejects.toThrow(/this machine only/);
   });
 

@@ -358,7 +358,7 @@ describe("the authorize hook", () => {
   });
 
   it("SEC-01: cannot make a credential last longer than it does (F18)", async () => {
-    const { auth } = people({ alice: { expires_at: Date.now() + 200 } });
+    const { auth } = people({ alice: { expires_at: Date.now() + 600 } });
     const { server } = await world({
       auth,
       authorize: ({ id }) => ({ id, role: "reply", audiences: "all" }),

@@ -165,7 +165,7 @@ describe("subscribe()", () => {
 
   it("over websocket, a far end that vanished is let go of after two heartbeats (F15)", async () => {
     const agent = agentOf();
-    const hall = await Hall.open(agent, { limits: { heartbeat_ms: 30 } });
+    const hall = await Hall.open(agent, { limits: { heartbeat_ms: 100 } });
     cleanups.push(() => hall.close());
     const [, call] = TRANSPORTS[1];
     const caller = await call(hall);
@@ -202,7 +202,7 @@ describe("subscribe()", () => {
       });
       cleanups.push(() => sockets.close());
       const port = await listen(server);
-      const sub = await subscribe(ADDRESS[transport](port), { silence_ms: 400, random: () => 0 });
+      const sub = await subscribe(ADDRESS[transport](port), { silence_ms: 1_000, random: () => 0 });
       cleanups.push(() => sub.close());
       await once(sub, "line", ({ state }: { state: string }) => state === "lost");
       await once(sub, "line", ({ state }: { state: string }) => state === "connected");
@@ -285,14 +285,14 @@ describe("subscribe()", () => {
       cleanups.push(() => hall.close());
       const credential = (ms: number) => bearerOf({ ...LOCAL, expires_at: Date.now() + ms });
       const renewing: ConnectOptions = {
-        token: () => credential(calls++ ? 60_000 : 120),
+        token: () => credential(calls++ ? 60_000 : 600),
         random: () => 0,
         coalesce_boundaries: ["none"],
       };
       let calls = 0;
       const sub = await subscribe(
         ADDRESS[transport](hall.port),
-        transport === "sse" ? { ...renewing, token: () => credential(calls++ > 1 ? 60_000 : 120) } : renewing,
+        transport === "sse" ? { ...renewing, token: () => credential(calls++ > 1 ? 60_000 : 600) } : renewing,
       );
       cleanups.push(() => sub.close());
       const lost = await once(sub, "line", ({ state }: { state: string }) => state === "lost");
@@ -307,7 +307,7 @@ describe("subscribe()", () => {
       await heard;
       let valid = true;
       const other = await subscribe(ADDRESS[transport](hall.port), {
-        token: () => (valid ? bearerOf({ ...LOCAL, expires_at: Date.now() + 80 }) : "expired"),
+        token: () => (valid ? bearerOf({ ...LOCAL, expires_at: Date.now() + 400 }) : "expired"),
         random: () => 0,
       });
       valid = false;

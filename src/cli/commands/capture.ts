@@ -259,10 +259,10 @@ function summary(
   const parts = [
     `Captured ${count(events, "event")}, ${count(sessions, "session")} ended, in ${count(seconds, "second")}.`,
     ...(unreadable > 0
-      ? [`${count(unreadable, "message")} could not be read; "earshot validate" says why.`]
+      ? [`${count(unreadable, "message")} could not be read; "npx earshot validate" says why.`]
       : []),
     ...(gaps > 0 ? [`In ${count(gaps, "place")} something is missing, and the agent said so.`] : []),
-    ...(file !== undefined && events > 0 ? [`Hear it again: earshot replay ${file}`] : []),
+    ...(file !== undefined && events > 0 ? [`Hear it again: npx earshot replay ${file}`] : []),
   ];
   return parts.join(" ");
 }

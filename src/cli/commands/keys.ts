@@ -52,7 +52,7 @@ export default command({
       io,
       `The private key is in ${flags.output}, readable by you alone. Keep it safe, and give away what was printed.`,
     );
-    say(io, `Sign with it: earshot manifest http://127.0.0.1:4600 --sign ${flags.output}`);
+    say(io, `Sign with it: npx earshot manifest http://127.0.0.1:4600 --sign ${flags.output}`);
     return EXIT.ok;
   },
 });

@@ -29,7 +29,7 @@ export default command({
     json: { type: "boolean", help: "Print one JSON line once ready: http, ws, unix, grpc, token." },
   },
   examples: [
-    ["earshot replay session.jsonl", "Plays a recording. In another terminal: earshot listen"],
+    ["earshot replay session.jsonl", "Plays a recording. In another terminal: npx earshot listen"],
     ["earshot replay session.jsonl --speed 4", "Four times as fast."],
     ["earshot replay session.jsonl --step --port 0", "One event for each Enter, on any free port."],
   ],
@@ -113,7 +113,7 @@ function announce(io: Io, json: boolean, file: string, contents: Contents, servi
     `${file}: ${count(events, "event")}, ${count(sessions, "session")}, ${count(Math.round(seconds), "second")} long.`,
   );
   print(io, `Waiting for a listener at ${http}`);
-  print(io, `In another terminal: earshot listen ${http}`);
+  print(io, `In another terminal: npx earshot listen ${http}`);
 }
 
 const asSentence = ({ event, message }: LogEntry): string => message ?? event;

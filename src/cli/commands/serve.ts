@@ -108,7 +108,7 @@ async function keepServing(
   try {
     const { agent_name, agent_id } = producer.identity;
     print(io, `${plain(agent_name ?? agent_id)} is within earshot at ${serving.http}`);
-    print(io, `Listen with: earshot listen ${serving.http}`);
+    print(io, `Listen with: npx earshot listen ${serving.http}`);
     // The token is for whoever sits here; in a log that others read it would be theirs too.
     if (serving.inspector !== undefined)
       print(io, `See what listeners get: ${io.stdout.isTTY ? serving.inspector : `${serving.http}/`}`);

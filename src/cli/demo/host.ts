@@ -16,6 +16,7 @@ import { type EmbeddedStore, openEmbeddedStore } from "../../stores/embedded/sto
 import type { Io } from "../command.ts";
 import { createDemo, DEMO_ID, type Demo } from "./agent.ts";
 import { createDriverHook } from "./drivers.ts";
+import { transfer } from "./household/bank.ts";
 import { DEMO_PATH, demoRoutes } from "./routes.ts";
 
 export const DEFAULT_PORT = 4600;
@@ -99,7 +100,7 @@ async function open(io: Io, demo: Demo, options: HostOptions): Promise<Serving> 
     token_file: tokenDirectory({ ...io.env }),
     compat: compat && createDriverHook(demo, systemClock),
     routes: demoRoutes(demo),
-    inspector: { prompt: DEMO_PATH },
+    inspector: { prompt: DEMO_PATH, example: transfer.examples!.en! },
     log,
   };
   const runtime = io.env["XDG_RUNTIME_DIR"];

@@ -86,9 +86,21 @@ function asAddress(wanted: string): string | undefined {
 
 /** The token of an agent on this machine, read again for every connection: one that was restarted has another. */
 export function loopbackToken(io: Io, address: string): (() => string | undefined) | undefined {
-  if (!/^(?:http|ws):/iu.test(address) || !URL.canParse(address)) return undefined;
-  const { hostname, port } = new URL(address);
-  if (!LOOPBACK.test(hostname)) return undefined;
+  const place = loopbackPlace(address);
+  if (place === undefined) return undefined;
   return () =>
-    readTokenFiles(tokenDirectory(io.env)).find(({ url }) => new URL(url).port === (port || "80"))?.token;
+    readTokenFiles(tokenDirectory(io.env)).find(({ url, grpc }) =>
+      [url, grpc].some((one) => one !== undefined && loopbackPlace(one) === place),
+    )?.token;
+}
+
+/** What tells one agent of this machine from another: what it speaks, and its port. */
+function loopbackPlace(address: string): string | undefined {
+  const [, kind] = /^(http|ws|grpc)s?:\/\//iu.exec(address) ?? [];
+  if (kind === undefined || !URL.canParse(address)) return undefined;
+  // Of a scheme it does not know, a URL keeps host names as they were written.
+  const { hostname, port } = new URL(address.replace(/^grpc/iu, "http"));
+  if (!LOOPBACK.test(hostname)) return undefined;
+  const secure = /^\w+s:/iu.test(address);
+  return `${kind.toLowerCase() === "grpc" ? "grpc" : "http"} ${port || (secure ? "443" : "80")}`;
 }

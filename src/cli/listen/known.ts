@@ -26,7 +26,7 @@ export function knownAgents(io: Io, { phrases }: Pick<Announcer, "phrases">): Kn
       const place = neutralize(address).text;
       const words = phrases.text(QUESTIONS[meeting], { agent: name, address: place });
       for (;;) {
-        const answer = await prompt(io, [`${words} ${phrases.text("answer_yes_no")}`]);
+        const answer = await prompt(io, [`${words} ${phrases.text("answer_yes_no")}`], phrases.language);
         if (answer === undefined) return false;
         const wish = readWish(answer, phrases);
         const kind = wish.do === "answer" ? wish.input.kind : undefined;

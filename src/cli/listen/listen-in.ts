@@ -10,6 +10,7 @@ import {
   createListener,
   isGrave,
   type Listener,
+  type Run,
   type Utterance,
 } from "../../subscriber/announcer.ts";
 import { type Speaker, speakWith, type Voice } from "../../voices/index.ts";
@@ -22,7 +23,7 @@ import { createOutput, jsonLine, type Output, type OutputOptions } from "./outpu
 import { nameOf, oneLine } from "./plain.ts";
 import { Screen } from "./screen.ts";
 import { type StepVoice, stepping } from "./step.ts";
-import { BRAILLE_HELP, helpLines, inTheirLanguage, KEY_HELP, SAY, STEP_HELP } from "./texts.ts";
+import { helpLines, type Says, saysIn } from "./texts.ts";
 import { KEYS, readWish, type Wish } from "./words.ts";
 
 export interface ListenOptions extends OutputOptions {
@@ -47,6 +48,10 @@ const REACTION_MS = 250;
 const GONE_AFTER_MS = 15_000;
 /** So long the last words may take. */
 const LAST_WORDS_MS = 3_000;
+/** And so long to say aloud what leaving means. */
+const LAST_SPEECH_MS = 15_000;
+
+const delay = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms).unref());
 
 /** Until the person leaves or the agents are gone; gives the exit code. */
 export async function listenIn(
@@ -117,7 +122,7 @@ class Sitting {
     this.#attention = new Attention({
       now: () => this.#clock.now(),
       throwAway: () => this.#throwAway(),
-      typedAhead: () => this.#notice(SAY.typedAhead),
+      typedAhead: () => this.#notice(this.#says.typedAhead),
       before: ({ id, kind }) => {
         if (!this.#step && (this.#wanted.delete(id) || kind === "answer")) output.jump?.();
       },
@@ -129,8 +134,8 @@ class Sitting {
       line: (line) => this.#line(line),
       key: (key) => this.#key(key),
       keys: () => this.#keys(),
-      pasted: () => this.#notice(SAY.pieceWaits),
-      dropped: (count) => this.#notice(SAY.dropped(count)),
+      pasted: () => this.#notice(this.#says.pieceWaits),
+      dropped: (count) => this.#notice(this.#says.dropped(count)),
       interrupt: () => void this.#leave("SIGINT"),
       end: () => void this.#leave("end"),
       echo: (text) => this.#screen.echo(text),
@@ -157,8 +162,9 @@ class Sitting {
     else signal.addEventListener("abort", interrupted, { once: true });
     for (const one of this.#subscribers) this.#join(one);
     const names = this.#subscribers.map(nameOf).join(", ");
-    const usual = this.#options.keys ? SAY.greetingKeys(names) : SAY.greeting(names);
-    this.#notice(this.#options.greeting ?? usual);
+    const usual = this.#options.keys ? this.#says.greetingKeys(names) : this.#says.greeting(names);
+    const { greeting } = this.#options;
+    this.#notice(greeting ?? usual, greeting === undefined ? undefined : "en");
     try {
       return await ended;
     } finally {
@@ -182,7 +188,7 @@ class Sitting {
       const at = this.#clock.now() + GONE_AFTER_MS;
       this.#timers.set(
         subscriber,
-        this.#clock.timer(at, () => this.#notice(SAY.gone(nameOf(subscriber)))),
+        this.#clock.timer(at, () => this.#notice(this.#says.gone(nameOf(subscriber)))),
       );
     });
     this.#listener.add(subscriber);
@@ -191,7 +197,7 @@ class Sitting {
     subscriber.on("closed", ({ code, message }) => {
       if (this.#leaving) return;
       if (this.#options.json) this.#screen.write(jsonLine({ closed: { code, message } }));
-      else this.#notice(oneLine(message));
+      else this.#notice(oneLine(message), "en");
       this.#left.delete(subscriber);
       if (this.#left.size === 0) void this.#lastWords().then(() => this.#finish(EXIT.failed));
     });
@@ -209,19 +215,26 @@ class Sitting {
       waiting: () => this.#waiting,
       tell: (what) => {
         const bell = what === "urgent" && this.#options.bell !== false && !this.#options.json ? "\u0007" : "";
-        const text = what === "urgent" ? SAY.urgentWaits : SAY.waits;
+        const text = what === "urgent" ? this.#says.urgentWaits : this.#says.waits;
         this.#screen.write(this.#options.json ? jsonLine({ waiting: what }) : `${bell}${text}\n`);
       },
       counted: (utterance: Utterance, more) => ({
         ...utterance,
-        runs: [...utterance.runs, this.#announcer.phrases.content(SAY.moreWait(more), "en")],
+        runs: [...utterance.runs, this.#own(this.#says.moreWait(more))],
       }),
     });
   }
 
-  #notice(text: string): void {
-    const words = inTheirLanguage(text, this.#announcer.phrases);
-    this.#want(() => this.#announcer.notice([words], this.#clock.now()));
+  #own(text: string, language = this.#says.language): Run {
+    return this.#announcer.phrases.content(text, language);
+  }
+
+  #notice(text: string, language?: string): void {
+    this.#want(() => this.#announcer.notice([[this.#own(text, language)]], this.#clock.now()));
+  }
+
+  get #says(): Says {
+    return saysIn(this.#announcer.phrases);
   }
 
   get #waiting(): number {
@@ -266,7 +279,7 @@ class Sitting {
     if (line.text === "") return this.#enter();
     const wish = readWish(line.text, this.#announcer.phrases);
     if (wish.do === "next") return this.#enter();
-    if (wish.do === "back") return this.#output.back ? this.#output.back() : this.#notice(SAY.noPages);
+    if (wish.do === "back") return this.#output.back ? this.#output.back() : this.#notice(this.#says.noPages);
     const cut = this.#hush()?.reply_token;
     const before = this.#lastId;
     this.#word(wish, line);
@@ -291,7 +304,8 @@ class Sitting {
     if (wish.do === "answer" || (wish.do === "text" && this.#announcer.question))
       return this.#answer(wish, line);
     if (wish.do === "text") {
-      if (!this.#options.onLine?.(wish.text)) this.#notice(SAY.unknown(oneLine(wish.text).slice(0, 40)));
+      if (!this.#options.onLine?.(wish.text))
+        this.#notice(this.#says.unknown(oneLine(wish.text).slice(0, 40)));
       return;
     }
     this.#do(wish);
@@ -303,7 +317,7 @@ class Sitting {
     const held = this.#clock.now() - this.#enteredAt < HELD_MS;
     this.#enteredAt = this.#clock.now();
     if (!held && !this.#announcer.question && this.#options.onLine?.("")) return;
-    if (this.#step) this.#notice(SAY.nothingWaits);
+    if (this.#step) this.#notice(this.#says.nothingWaits);
   }
 
   #answer(wish: Wish & { do: "answer" | "text" }, { text, began, inOnePiece, phrase, piped }: Line): void {
@@ -319,9 +333,10 @@ class Sitting {
     // Refusing needs no care, and never a second try.
     const refusal = input.kind === "no" && begun && question.type === "aaep:agent.awaiting.confirmation";
     if (input.kind === "more" || refusal) return this.#send(input);
-    if (heardAt === undefined || began < heardAt + REACTION_MS) return this.#notice(SAY.typedAhead);
-    if (inOnePiece) return this.#notice(SAY.pieceNoAnswer);
-    if (piped && isGrave(question as never) && input.kind !== "no") return this.#notice(SAY.pipedNoYes);
+    if (heardAt === undefined || began < heardAt + REACTION_MS) return this.#notice(this.#says.typedAhead);
+    if (inOnePiece) return this.#notice(this.#says.pieceNoAnswer);
+    if (piped && isGrave(question as never) && input.kind !== "no")
+      return this.#notice(this.#says.pipedNoYes);
     this.#send(input.kind === "yes" && phrase ? { ...input, unsure: true } : input);
   }
 
@@ -333,7 +348,7 @@ class Sitting {
     // It had nothing to say, so it had something to send.
     if (input.kind === "more" || this.#lastId !== before) return;
     this.#sent = reply_token;
-    if (this.#timers.size === this.#subscribers.length) this.#notice(SAY.answerWaits);
+    if (this.#timers.size === this.#subscribers.length) this.#notice(this.#says.answerWaits);
   }
 
   #do(wish: Exclude<Wish, { do: "answer" | "text" | "next" | "back" }>): void {
@@ -352,9 +367,9 @@ class Sitting {
 
   #help(): void {
     for (const line of helpLines(this.#announcer.phrases)) this.#notice(line);
-    if (this.#output.forward) this.#notice(BRAILLE_HELP);
-    else if (this.#step) this.#notice(STEP_HELP);
-    if (this.#options.keys) this.#notice(KEY_HELP);
+    if (this.#output.forward) this.#notice(this.#says.brailleHelp);
+    else if (this.#step) this.#notice(this.#says.stepHelp);
+    if (this.#options.keys) this.#notice(this.#says.keyHelp);
   }
 
   #history(count: number): void {
@@ -362,7 +377,7 @@ class Sitting {
       ({ utterance, fate }) =>
         fate !== "waiting" && utterance.kind !== "notice" && utterance.kind !== "answer",
     );
-    if (said.length === 0) return this.#notice(SAY.noHistory);
+    if (said.length === 0) return this.#notice(this.#announcer.phrases.text("nothing_said"));
     this.#want(() => {
       for (const { utterance } of said.slice(-count))
         this.#announcer.notice([utterance.runs], this.#clock.now());
@@ -376,17 +391,18 @@ class Sitting {
     const { question } = this.#announcer;
     const sent =
       this.#sent !== undefined && this.#sent === (question as { reply_token?: unknown })?.reply_token;
-    const words = why === "closed pipe" ? [] : leavingWords(this.#announcer, sent);
+
+    const { farewell } = this.#options;
+    const last = leavingWords(this.#announcer, { sent, now: this.#clock.now(), farewell });
     this.#input.close();
     if (this.#input.typed !== "") this.#screen.echo("\n");
     this.#input.discard();
-    if (!this.#options.json && why !== "closed pipe")
-      this.#io.stdout.write(
-        [...words, this.#options.farewell ?? SAY.left].map((line) => `${line}\n`).join(""),
-      );
+    if (!this.#options.json && why !== "closed pipe") {
+      this.#io.stdout.write(last.lines.map((line) => `${line}\n`).join(""));
+      await Promise.race([this.#output.last?.(last.utterance), delay(LAST_SPEECH_MS)]);
+    }
     await this.#speaker.close();
-    const timeout = new Promise((resolve) => setTimeout(resolve, LAST_WORDS_MS).unref());
-    await Promise.race([this.#listener.close().catch(() => undefined), timeout]);
+    await Promise.race([this.#listener.close().catch(() => undefined), delay(LAST_WORDS_MS)]);
     this.#finish(why === "SIGINT" ? EXIT.interrupted : EXIT.ok);
   }
 

@@ -17,7 +17,7 @@ import {
   WAITS_URGENTLY,
 } from "../../voices/index.ts";
 import { CommandError } from "../command.ts";
-import { SAY } from "./texts.ts";
+import { saysFor } from "./texts.ts";
 
 export interface OutputOptions {
   /** Aloud as well: with what this machine has, or with a voice of one's own. */
@@ -40,6 +40,8 @@ export interface Output extends Voice {
   /** On along the line; `more` says that something waits to be said behind it. */
   forward?(more: boolean): void;
   back?(): void;
+  /** The last words of all, in place of whatever is being said. They are on the screen already. */
+  last?(utterance: Utterance): Promise<void>;
 }
 
 export interface Surroundings {
@@ -64,7 +66,7 @@ export async function createOutput(options: OutputOptions, around: Surroundings)
       });
   if (!options.speak) return written;
   const spoken = options.speak === true ? await speech(options.rate) : options.speak;
-  return both(written, spoken, () => tell(SAY.speechFailed));
+  return both(written, spoken, () => tell(saysFor(around.language).speechFailed));
 }
 
 /** One JSON object on a line, with nothing in it that could steer a terminal. */
@@ -105,6 +107,10 @@ function both(written: Voice, spoken: Voice, failed: () => void): Output {
     },
     stop: () => spoken.stop(),
     hush: () => spoken.stop(),
+    async last(utterance) {
+      spoken.stop();
+      await Promise.resolve(spoken.say(utterance)).catch(() => undefined);
+    },
     can: (language) => spoken.can(language),
     close: () => spoken.close(),
   };

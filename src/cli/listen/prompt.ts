@@ -1,7 +1,7 @@
 /** One question of the program's own, before anyone is heard: a line typed by hand, or nothing where nobody can type. */
 import { type Io, say } from "../command.ts";
 import { type Line, readInput } from "./input.ts";
-import { SAY } from "./texts.ts";
+import { saysFor } from "./texts.ts";
 
 /** Nobody reads a question and begins to answer it in less. */
 const REACTION_MS = 250;
@@ -10,6 +10,7 @@ const REACTION_MS = 250;
 export function prompt(
   io: Io,
   lines: readonly string[],
+  language = "en",
   now = () => performance.now(),
 ): Promise<string | undefined> {
   if (!io.stdin.isTTY || !io.stdin.setRawMode || io.signal.aborted) return Promise.resolve(undefined);
@@ -24,8 +25,8 @@ export function prompt(
     const leave = () => end(undefined);
     const take = ({ text, began, inOnePiece }: Line) => {
       if (text === "") return;
-      if (inOnePiece) return say(io, SAY.pieceNoAnswer);
-      if (began < asked + REACTION_MS) return say(io, SAY.typedAhead);
+      if (inOnePiece) return say(io, saysFor(language).pieceNoAnswer);
+      if (began < asked + REACTION_MS) return say(io, saysFor(language).typedAhead);
       end(text);
     };
     const input = readInput(io, now, {

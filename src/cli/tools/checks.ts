@@ -209,7 +209,7 @@ const tokens: Check = (io) => {
 const agents: Check = async (io) => {
   const running = await findAgents(io);
   if (running.length === 0)
-    return missing("Agents", "No agent is running for you on this machine.", "Start one: earshot demo");
+    return missing("Agents", "No agent is running for you on this machine.", "Start one: npx earshot demo");
   return ok(
     "Agents",
     `${count(running.length, "agent")} running: ${running.map(({ name, address }) => `${name} at ${address}`).join("; ")}.`,

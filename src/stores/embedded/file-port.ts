@@ -70,8 +70,8 @@ export const nodeFiles: FilePort = {
     return { size: Number(size), inode: String(ino) };
   },
   async open(path, exclusive = false, durable = false) {
-    // Windows has no such flag, and syncs in a second step.
-    const atOnce = durable && constants.O_DSYNC !== undefined ? constants.O_DSYNC : 0;
+    // Elsewhere it syncs in a second step: Windows has no such flag, and on macOS it stops short of the drive's own cache.
+    const atOnce = durable && process.platform === "linux" ? constants.O_DSYNC : 0;
     const flags = constants.O_APPEND | constants.O_CREAT | constants.O_WRONLY | atOnce;
     const fd = await openFile(path, exclusive ? flags | constants.O_EXCL : flags, 0o600);
     return {

@@ -3,6 +3,7 @@
  * waits a moment; if its session has something else to say by then, it goes to the history alone (DEL-24).
  */
 import type { Session } from "./sessions.ts";
+import type { Utterance } from "./utterance.ts";
 
 /** Too short to be felt as silence, long enough for the next event of a program. */
 const PASSING_MS = 500;
@@ -10,25 +11,43 @@ const PASSING_MS = 500;
 /** `passed`: only the history has it. */
 type Say = (now: number, passed: boolean) => void;
 
+interface Passing {
+  readonly at: number;
+  readonly said: string;
+  readonly say: Say;
+}
+
 export class PassingStates {
-  readonly #waiting = new Map<Session, { readonly at: number; readonly say: Say }>();
+  readonly #waiting = new Map<Session, Passing>();
   /** Those whose state was handed on to be said, and may still be in the queue. */
   readonly #handedOn = new Set<Session>();
 
-  add(session: Session, now: number, say: Say): void {
-    this.#waiting.set(session, { at: now + PASSING_MS, say });
+  readonly #skip: (stale: (utterance: Utterance) => boolean) => void;
+
+  /** `skip` takes out of the queue what fits. */
+  constructor(skip: (stale: (utterance: Utterance) => boolean) => void) {
+    this.#skip = skip;
   }
 
-  /** Something else is said of this session. True if its last state may still be in the queue. */
-  over(session: Session, now: number): boolean {
+  add(session: Session, now: number, say: Say): void {
+    this.over(session, now);
+    this.#waiting.set(session, { at: now + PASSING_MS, said: session.lastState, say });
+  }
+
+  /** Something else is said of this session: its last state is no news any more. */
+  over(session: Session, now: number): void {
     const waiting = this.#waiting.get(session);
     if (waiting) {
       this.#waiting.delete(session);
       // It was not said, so that it is no repetition when it comes again.
-      session.lastState = "";
+      if (waiting.said === session.lastState) session.lastState = "";
       waiting.say(now, true);
     }
-    return this.#handedOn.delete(session);
+    if (!this.#handedOn.delete(session)) return;
+    this.#skip(
+      ({ kind, urgency, session_id }) =>
+        kind === "state" && urgency !== "critical" && session_id === session.key,
+    );
   }
 
   /** Those that have lasted are said. */

@@ -68,6 +68,12 @@ export interface SseOptions {
 
 const JSON_TYPE = { "content-type": "application/json; charset=utf-8", "cache-control": "no-store" };
 
+const STREAM_HEADERS = {
+  "content-type": "text/event-stream; charset=utf-8",
+  "cache-control": "no-cache, no-transform",
+  "x-accel-buffering": "no",
+};
+
 const STATUS: Record<SubscriptionRejected["reason_code"], number> = {
   version_unsupported: 400,
   manifest_signature_required: 409,
@@ -91,6 +97,22 @@ const bad = (issues: readonly Issue[]): HttpAnswer =>
     message: "The message is not valid; each issue says what was expected.",
     issues: issues.slice(0, 16),
   });
+
+const MOST_REASON = 4_096;
+
+/** A rejection has one sentence for all that is wrong: each issue says what was expected. */
+const refusal = (issues: readonly (Pick<Issue, "message"> & Partial<Issue>)[]): HttpAnswer => {
+  const reason_message = issues
+    .slice(0, 16)
+    .map(({ message }) => message)
+    .join(" ")
+    .slice(0, MOST_REASON);
+  return json(issues[0]?.code === "too_large" ? 413 : 400, {
+    type: "subscription.rejected",
+    reason_code: "unknown",
+    reason_message,
+  });
+};
 
 /** Every refused reply looks like this, whatever was wrong with it (CON-11). */
 const REPLY_REFUSED: HttpAnswer = json(400, { error: "reply_not_accepted" });
@@ -155,13 +177,10 @@ export function createSseServer(door: Door, options: SseOptions) {
     const body = await read(question);
     if ("answer" in body) return body.answer;
     const parsed = parse(body.bytes, { mode: "tolerant" });
-    if (!parsed.ok) return bad(parsed.issues);
-    if (parsed.message.type !== "subscription.request") {
-      return json(400, {
-        error: "invalid_message",
-        message: "Send a subscription.request here; replies go to the replies path.",
-      });
-    }
+    // Whoever asks is answered in AAEP's words, also where the request cannot be read (HS-04).
+    if (!parsed.ok) return refusal(parsed.issues);
+    if (parsed.message.type !== "subscription.request")
+      return refusal([{ message: "Send a subscription.request here; replies go to the replies path." }]);
     const { answer, line } = door.request(parsed.message as never, question.principal, "sse");
     if (!line) return rejection(answer as SubscriptionRejected);
     const ticket = options.ticket?.(line.id, question.principal);
@@ -216,11 +235,7 @@ export function createSseServer(door: Door, options: SseOptions) {
     const lastEventId = question.header("last-event-id") || question.query.get("last_event_id") || undefined;
     return {
       status: 200,
-      headers: {
-        "content-type": "text/event-stream; charset=utf-8",
-        "cache-control": "no-cache, no-transform",
-        "x-accel-buffering": "no",
-      },
+      headers: STREAM_HEADERS,
       stream: (stream) => openEvents(stream, line, lastEventId, question.principal),
     };
   }
@@ -256,8 +271,7 @@ export function createSseServer(door: Door, options: SseOptions) {
     const stopExpiry = whenExpired(principal, () => leave("credential_expired"));
     // Something at once, so that proxies pass the headers on; and a pause of its own for everyone, because EventSource
     // has no jitter: a crowd that lost its agent would come back as one (F16).
-    const pause = Math.round(500 + 3_000 * (options.random ?? Math.random)());
-    void stream.write(stream.frame(`: connected\nretry: ${pause}\n${keepId(lastEventId)}\n`));
+    void stream.write(stream.frame(`: connected\n${retryLine(options.random)}${keepId(lastEventId)}\n`));
     streams.set(line.id, { owner: principal.id, leave });
     line.connect(peer, lastEventId);
     return {
@@ -287,6 +301,17 @@ function createPeer(stream: ByteStream, close: (code: string) => void): Peer {
  */
 const keepId = (id: string | undefined): string =>
   id !== undefined && /^[!-~]{1,256}$/.test(id) ? `id: ${id}\n` : "";
+
+/** When a browser calls again by itself, in milliseconds. */
+const retryLine = (random: () => number = Math.random): string =>
+  `retry: ${Math.round(500 + 3_000 * random())}\n`;
+
+/** For whoever opens a stream while the agent stops: it ends at once, and says to come back. */
+export const stoppingStream = (): HttpAnswer => ({
+  status: 200,
+  headers: STREAM_HEADERS,
+  body: `${retryLine()}${encodeClosing("producer_shutdown")}`,
+});
 
 /** SSE has no close codes: why a stream ends, and whether to come back, is its last message. */
 function encodeClosing(code: string): string {

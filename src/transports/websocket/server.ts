@@ -17,6 +17,8 @@ import type { SubscriptionRequest } from "../../protocol/types.ts";
 import { whenExpired } from "../expiry.ts";
 
 export const SUBPROTOCOL = "aaep.v1";
+/** A no to a renegotiation ends what was accepted; 4001 is for the handshake alone (CON-64). */
+const REFUSED_LATER = 4004;
 
 /** A WebSocket as this binding needs it. */
 export interface ServerSocket {
@@ -41,12 +43,12 @@ export function openWebSocket(socket: ServerSocket, door: Door, principal: Princ
   let ended = false;
   const encode = ({ json }: Outgoing) => socket.frame(json);
   const tell = (message: unknown) => void socket.write(socket.frame(JSON.stringify(message)));
-  const close = (code: string) => {
+  const close = (code: string, number?: number) => {
     if (ended) return;
     ended = true;
     stopExpiry();
     const { websocket, sentence } = closeReason(code);
-    socket.close(websocket, sentence);
+    socket.close(number ?? websocket, sentence);
   };
   /** Ended from this side of the door: the hub lets go first, so that nothing is sent after the close frame. */
   const leave = (code: CloseCode) => {
@@ -94,7 +96,8 @@ export function openWebSocket(socket: ServerSocket, door: Door, principal: Princ
       const handled = door.handle(message as Incoming, principal, line);
       if ("answer" in handled) {
         tell(handled.answer);
-        if (handled.answer.type === "subscription.rejected") close("protocol_violation");
+        // The subscription is over, which is the agent's doing (4004), and not for anything that was sent wrongly.
+        if (handled.answer.type === "subscription.rejected") close("rejected", REFUSED_LATER);
       } else if (message.type === "subscription.close" && handled.taken) close("subscriber_closed");
     },
     closed() {

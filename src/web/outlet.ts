@@ -1,0 +1,46 @@
+/**
+ * Where words and questions go: into the element or, while the page hides that, into the page's body. A collapsed panel
+ * must not swallow a question, nor leave the page inert behind one that nobody can see.
+ */
+import { make } from "./runs.ts";
+import { styleSheet } from "./styles.ts";
+
+export class Outlet {
+  readonly #host: HTMLElement;
+  readonly #inner: ShadowRoot;
+  readonly #voice = make("div", { class: "voice" });
+  #outer: HTMLElement | undefined;
+
+  constructor(host: HTMLElement, inner: ShadowRoot) {
+    this.#host = host;
+    this.#inner = inner;
+  }
+
+  get root(): ShadowRoot {
+    if (isReachable(this.#host)) return this.#inner;
+    if (!this.#outer) {
+      this.#outer = make("div");
+      this.#outer.attachShadow({ mode: "open" }).adoptedStyleSheets = [styleSheet()];
+    }
+    if (!this.#outer.isConnected) document.body.append(this.#outer);
+    return this.#outer.shadowRoot!;
+  }
+
+  get voice(): HTMLElement {
+    const { root } = this;
+    if (this.#voice.parentNode !== root) root.append(this.#voice);
+    return this.#voice;
+  }
+
+  close(): void {
+    this.#outer?.remove();
+  }
+}
+
+/** Seen by those who see, and by screen readers. */
+export function isReachable(element: HTMLElement): boolean {
+  if (element.checkVisibility?.({ visibilityProperty: true }) === false) return false;
+  for (let node: Node | null = element; node; node = node.parentNode ?? ((node as ShadowRoot).host || null))
+    if (node instanceof Element && node.getAttribute("aria-hidden") === "true") return false;
+  return true;
+}
