@@ -1,9 +1,10 @@
 /** Another agent, through the program that serves this page: the page itself may call nobody else. */
-import type { AgentEvent, Capabilities, SubscriptionAccepted } from "../src/protocol/index.ts";
+import type { Capabilities, SubscriptionAccepted } from "../src/protocol/index.ts";
 import type { Board } from "./board.ts";
 import { messageOf } from "./credential.ts";
+import { readMessage } from "./heard.ts";
 import type { ListenerKind } from "./listeners.ts";
-import { hearNow, keepPumping, type Source } from "./source.ts";
+import { keepPumping, type Source } from "./source.ts";
 
 export interface Elsewhere {
   readonly address: string;
@@ -13,8 +14,8 @@ export interface Elsewhere {
 
 type Told =
   | { readonly kind: "accepted"; readonly value: SubscriptionAccepted }
-  | { readonly kind: "event"; readonly value: AgentEvent }
-  | { readonly kind: "violation"; readonly value: unknown }
+  /** As it came there. */
+  | { readonly kind: "message"; readonly value: string }
   | { readonly kind: "line"; readonly value: { readonly state: string; readonly message: string } }
   | { readonly kind: "closed"; readonly value: string };
 
@@ -68,10 +69,10 @@ export async function openElsewhere(
     const column = board.columns[index]!;
     try {
       for await (const { kind, value } of messages) {
-        if (kind === "event") hearNow(board, index, value);
-        else if (kind === "violation")
-          board.hear(index, { at: Date.now(), text: JSON.stringify(value), event: undefined });
-        else if (kind === "line")
+        if (kind === "message") {
+          const { event, issues } = readMessage(value);
+          board.hear(index, { at: Date.now(), text: value, event, issues });
+        } else if (kind === "line")
           column.state(value.state === "connected" ? "" : `The line dropped. Trying again. ${value.message}`);
         else if (kind === "closed") column.state(`Ended: ${value}`);
       }

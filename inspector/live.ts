@@ -3,7 +3,7 @@ import { type ClientTransport, Subscriber, transportFor } from "../src/connect/i
 import type { AgentEvent } from "../src/protocol/index.ts";
 import type { Board } from "./board.ts";
 import type { ListenerKind } from "./listeners.ts";
-import { hearNow, keepPumping, type Source } from "./source.ts";
+import { keepPumping, type Source } from "./source.ts";
 
 const AGAIN = "Reload this page; or, if the agent was started anew, open the address it shows now.";
 /** Messages that came and were not yet heard, at most. */
@@ -76,7 +76,9 @@ export function openLive(
         column.state(state === "connected" ? "" : `The line dropped. Trying again. ${message}`);
       });
       subscriber.on("closed", ({ message }) => stopped || column.state(`Ended: ${message} ${AGAIN}`));
-      subscriber.on("event", (event) => hearNow(board, index, event, texts.of(event)));
+      subscriber.on("event", (event) =>
+        board.hear(index, { at: Date.now(), text: texts.of(event) ?? JSON.stringify(event), event }),
+      );
       subscriber.on("violation", () =>
         board.hear(index, { at: Date.now(), text: texts.next(), event: undefined }),
       );

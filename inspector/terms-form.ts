@@ -20,6 +20,21 @@ function show(wish: Capabilities): void {
   field("quiet").checked = (wish.event_filters?.exclude ?? []).length > 0;
 }
 
+const tags = (): string[] =>
+  field("languages")
+    .value.split(/[\s,]+/)
+    .filter((tag) => tag !== "");
+
+/** The first that is no language tag, if there is one: an agent would refuse all of it. */
+const wrongTag = (): string | undefined =>
+  tags().find((tag) => {
+    try {
+      return Intl.getCanonicalLocales(tag).length !== 1;
+    } catch {
+      return true;
+    }
+  });
+
 function read(): Capabilities {
   const pace = field("pace").value;
   const cut = BOUNDARIES.filter((name) => boundary(name).checked);
@@ -27,9 +42,7 @@ function read(): Capabilities {
     preferred_verbosity: byId<HTMLSelectElement>("verbosity").value as Verbosity,
     cognitive_load: byId<HTMLSelectElement>("load").value as CognitiveLoad,
     max_events_per_second: field("rate").value === "" ? NO_LIMIT : Number(field("rate").value),
-    languages: field("languages")
-      .value.split(/[\s,]+/)
-      .filter((tag) => tag !== ""),
+    languages: tags(),
     coalesce_boundaries: cut.length > 0 ? cut : ["completion"],
     event_filters: { include: ["*"], exclude: field("quiet").checked ? QUIET : [] },
     ...(pace === "" ? {} : { pace_wpm: Number(pace) }),
@@ -62,6 +75,12 @@ export function setUpTermsForm(
   byId("terms-form").addEventListener("submit", (event) => {
     event.preventDefault();
     const column = chosen();
+    const wrong = wrongTag();
+    field("languages").setAttribute("aria-invalid", String(wrong !== undefined));
+    if (wrong !== undefined) {
+      field("languages").focus();
+      return tellStatus(`"${wrong}" is no language. Write tags such as en-US, ar or yo, best first.`);
+    }
     const wish = read();
     const { name } = kinds[column]!;
     ask(column, wish).then(

@@ -34,9 +34,10 @@ interface Snippet {
 }
 
 const folder = join(root, `.artifacts/docs-${process.pid}`);
+/** Its blocks build on one another and have a test of their own. */
+const ELSEWHERE = "docs/validation.md";
 const snippets: Snippet[] = pages
-  // Its blocks build on one another and have a test of their own.
-  .filter((page) => page !== "docs/validation.md")
+  .filter((page) => page !== ELSEWHERE)
   .flatMap((page) =>
     [...read(page).matchAll(BLOCK)].map(([whole, given = "", code, last = "", prints], i) => ({
       name: `${page}, block ${i + 1}: ${code!.split("\n").find((line) => line && !line.startsWith("import")) ?? whole.slice(0, 40)}`,
@@ -56,6 +57,11 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 describe("the snippets", () => {
   it("are there", () => {
     expect(snippets.length).toBeGreaterThan(5);
+  });
+
+  it("are all TypeScript: what is checked is what can be copied", () => {
+    const unchecked = pages.filter((page) => /^```(?:js|javascript|mjs)$/m.test(read(page)));
+    expect(unchecked.filter((page) => page !== ELSEWHERE)).toEqual([]);
   });
 
   it("compile", () => {

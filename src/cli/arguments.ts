@@ -60,9 +60,7 @@ function parse(
     const flag = /'(?:-\w, )?(-[^' ]+)/.exec((error as Error).message)?.[1] ?? "";
     if (code === "ERR_PARSE_ARGS_UNKNOWN_OPTION") {
       const near = nearest(flag.replace(/^-+/, ""), Object.keys(flags));
-      throw usage(
-        `${name} has no option ${flag}.${near ? ` Did you mean --${near}?` : ""} ${seeHelp(name)}`,
-      );
+      throw usage(`${name} has no option ${flag}.${near ? ` Did you mean --${near}?` : ""} ${seeHelp(name)}`);
     }
     const spec = flags[flag.replace(/^-+/, "")];
     throw usage(

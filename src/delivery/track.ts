@@ -77,7 +77,7 @@ interface OpenOutput {
   output: OutputTrack;
   segmenter: Segmenter;
   voice: string;
-  marks: readonly Mark[];
+  marks: Mark[];
 }
 
 /** Levels: 0 cuts everywhere, 1 to 3 as in segment.ts, 4 only at the end. */
@@ -229,7 +229,7 @@ export class SessionTrack {
       output.closedAt = output.length;
     }
     const start = output.length;
-    open.marks = NO_MARKS;
+    open.marks = NO_MARKS as Mark[];
     segmenter.push(event.chunk);
     output.length += event.chunk.length;
     if (event.complete) {
@@ -263,8 +263,9 @@ function openOutput(
       { language, ...(content_type === undefined ? {} : { content_type }) },
       (offset, level) => {
         const mark = { offset: base + offset, level };
-        // The log keeps these lists, and most hold one mark: a list that grew by `push` would be many times larger.
-        open.marks = open.marks.length === 0 ? [mark] : [...open.marks, mark];
+        // The log keeps these lists, and most hold one mark: an empty list that grows takes room for many.
+        if (open.marks.length === 0) open.marks = [mark];
+        else open.marks.push(mark);
       },
     ),
   };

@@ -217,6 +217,14 @@ export async function verifyRecord(
         index: head.index,
         reason: "The signature does not fit: not this key, or a changed head.",
       };
+    const [first] = entries;
+    // A chain alone anybody can make: what the signature is about must be in it.
+    if (first && head.index < first.index)
+      return {
+        ok: false,
+        index: head.index,
+        reason: "The entry that was signed was removed since, so nobody vouches for the others.",
+      };
   }
   return verifyAudit(entries, head);
 }

@@ -7,10 +7,10 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
-import { type ConnectOptions, type Subscriber, subscribe } from "../connect/index.ts";
+import { type ClientTransport, Subscriber, transportFor } from "../connect/index.ts";
 import { parseValue } from "../protocol/parse.ts";
 import type { Principal } from "../protocol/principal.ts";
-import { AAEP_VERSION, type Capabilities } from "../protocol/types.ts";
+import { AAEP_VERSION, type AgentEvent, type Capabilities } from "../protocol/types.ts";
 import { isLoopback } from "./guard.ts";
 import type { Pages, Routes } from "./routes.ts";
 import { readTokenFiles } from "./token-file.ts";
@@ -59,6 +59,9 @@ const MOST_LINES = 16;
 /** Text that waits for a page that does not read; beyond this the line ends and says so. */
 const MOST_WAITING = 4 * 1024 * 1024;
 
+/** Messages remembered until they are heard. */
+const MOST_TEXTS = 256;
+
 /** What a page may ask for: other names would be options of this process. */
 const WISHES = [
   "languages",
@@ -73,7 +76,7 @@ const WISHES = [
 /** stdio: starts programs; that is for a terminal, where the person sees which. */
 const ADDRESS = /^(?:https?|wss?|grpcs?):\/\/|^(?:unix|pipe):/i;
 
-export function createInspector(place: Place): { readonly pages: Pages; readonly routes: Routes } {
+function createInspector(place: Place): { readonly pages: Pages; readonly routes: Routes } {
   const { prefix, admins, elsewhere, prompt, example } = place;
   let kept: ReadonlyMap<string, Uint8Array<ArrayBuffer>> | undefined;
   const lines = { open: 0 };
@@ -128,19 +131,20 @@ async function listen(request: Request, { tokens }: Place, lines: { open: number
   const wish = await wishOf(request);
   if (typeof wish === "string") return refuse(400, wish);
   const token = wish.token ?? ownToken(wish.address, tokens);
-  const options: ConnectOptions = {
-    ...wish.capabilities,
-    // A page is shown what is asked and cannot answer from here, so no agent should wait for it to.
-    supports_confirmation_reply: false,
-    supports_clarification_reply: false,
-    earshot: { resume: true, view_prompts: true },
-    subscriber_id: "earshot-inspector",
-    ...(token === undefined ? {} : { token }),
-  };
+  const texts = createTexts();
   let subscriber: Subscriber;
   lines.open++;
   try {
-    subscriber = await subscribe(wish.address, options);
+    const transport = await transportFor(wish.address, token === undefined ? {} : { token });
+    subscriber = new Subscriber(texts.tap(transport), {
+      ...wish.capabilities,
+      // A page is shown what is asked and cannot answer from here, so no agent should wait for it to.
+      supports_confirmation_reply: false,
+      supports_clarification_reply: false,
+      earshot: { resume: true, view_prompts: true },
+      subscriber_id: "earshot-inspector",
+    });
+    await subscriber.connect();
   } catch (error) {
     lines.open--;
     return refuse(502, `That agent cannot be listened to: ${(error as Error).message}`);
@@ -167,10 +171,10 @@ async function listen(request: Request, { tokens }: Place, lines: { open: number
         };
         tell("accepted", subscriber.accepted);
         subscriber.on("event", (event) => {
-          tell("event", event);
+          tell("message", texts.of(event));
           if ((controller.desiredSize ?? 0) <= 0) end("The page did not keep up with what came.");
         });
-        subscriber.on("violation", ({ issues }) => tell("violation", issues));
+        subscriber.on("violation", () => tell("message", texts.last));
         subscriber.on("line", ({ state, message }) => tell("line", { state, message }));
         subscriber.on("closed", ({ message }) => end(message));
       },
@@ -179,6 +183,32 @@ async function listen(request: Request, { tokens }: Place, lines: { open: number
     new ByteLengthQueuingStrategy({ highWaterMark: MOST_WAITING }),
   );
   return new Response(body, { headers: { "content-type": "text/event-stream" } });
+}
+
+/** Messages as they came: the page judges those, not what was understood of them. */
+function createTexts() {
+  const kept = new Map<string, string>();
+  let last = "";
+  return {
+    get last() {
+      return last;
+    },
+    of: (event: AgentEvent): string => kept.get(event.event_id) ?? JSON.stringify(event),
+    tap: (transport: ClientTransport): ClientTransport => ({
+      name: transport.name,
+      open: (request, resume, events) =>
+        transport.open(request, resume, {
+          ...events,
+          message(text, cursor) {
+            last = text;
+            const id = /"event_id"\s*:\s*"([^"]{1,200})"/.exec(text)?.[1];
+            if (id !== undefined) kept.set(id, text);
+            if (kept.size > MOST_TEXTS) kept.delete(kept.keys().next().value!);
+            events.message(text, cursor);
+          },
+        }),
+    }),
+  };
 }
 
 async function wishOf(request: Request): Promise<Wish | string> {

@@ -116,6 +116,9 @@ export async function handleNodeRequest(
 /** Reading goes on for so long after the last words to a slow reader: it should find out why. */
 const LINGER_MS = 1_000;
 
+/** Somewhat too much is passed over; whoever sends without end is cut off (A11). */
+const LINGER_BYTES = 8 * 1_048_576;
+
 /**
  * Many clients send all they have before they read. Closed at once on what is unread, they would hear of a broken
  * connection and not of the answer, so for a moment what comes is passed over (RFC 9112, 9.6).
@@ -128,7 +131,13 @@ function endAfterBody(request: Request, response: ServerResponse, body: HttpAnsw
     response.end();
   };
   const late = setTimeout(end, LINGER_MS).unref();
+  let left = LINGER_BYTES;
+  request.on("data", (part: Buffer) => {
+    left -= part.length;
+    if (left < 0) end();
+  });
   request.once("end", end).once("close", end).resume();
+  if (Number(request.headers["content-length"] ?? 0) > LINGER_BYTES) end();
 }
 
 /** HTTP/1.1 streams write their chunks straight to the socket, framed once for everybody; others use the response. */

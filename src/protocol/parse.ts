@@ -81,10 +81,8 @@ export function parse(input: string | Uint8Array, options: ParseOptions): Parsed
     // The engine's own words name the place, but may quote the text: keep only where it is.
     const at = / at position (\d+)(?: \(line \d+ column \d+\))?$/.exec(String(error))?.[1];
     const where = at ? ` near character ${at}` : "";
-    return refuse(
-      undefined,
-      issue("", "json", `This is not JSON${where}; send one RFC 8259 JSON object.`, "ENV-33"),
-    );
+    const wrong = json.startsWith("\ufeff") ? "There is a byte order mark" : `This is not JSON${where}`;
+    return refuse(undefined, issue("", "json", `${wrong}; send one RFC 8259 JSON object.`, "ENV-33"));
   }
   const parsed = inspect(value, options, limits, true);
   if (

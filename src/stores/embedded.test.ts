@@ -1,3 +1,5 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import {
   appendFileSync,
   cpSync,
@@ -7,6 +9,7 @@ import {
   readFileSync,
   rmSync,
   statSync,
+  symlinkSync,
   truncateSync,
   writeFileSync,
 } from "node:fs";
@@ -407,6 +410,68 @@ describe("one writer", () => {
     await store.close();
   });
 
+  it("a lock appears with its holder's name in it, never empty: an empty one would be anybody's", async () => {
+    const directory = freshDirectory();
+    const seen: string[] = [];
+    const files: FilePort = {
+      ...nodeFiles,
+      async link(from, to) {
+        seen.push(readFileSync(from, "utf8"));
+        await nodeFiles.link(from, to);
+      },
+    };
+    const store = await open(directory, { files });
+    expect(seen).toEqual([readFileSync(join(directory, "lock"), "utf8")]);
+    expect(seen[0]).toMatch(new RegExp(`^${process.pid} `));
+    await store.close();
+    const noLinks: FilePort = {
+      ...nodeFiles,
+      link: () => Promise.reject(Object.assign(new Error("EPERM: not permitted, link"), { code: "EPERM" })),
+    };
+    const plain = await open(directory, { files: noLinks });
+    await expect(open(directory, { files: noLinks })).rejects.toThrow("is being written");
+    await plain.close();
+    expect(readdirSync(directory).filter((name) => name.startsWith("lock"))).toEqual([]);
+  });
+
+  it("a link to the directory leads to the same log, and to the same lock", async () => {
+    const directory = freshDirectory();
+    const link = join(freshDirectory(), "link");
+    symlinkSync(directory, link);
+    const store = await open(directory);
+    await expect(open(link)).rejects.toThrow("is being written");
+    await store.append([entry(1)]);
+    await store.close();
+    const again = await open(link);
+    expect(seqs(again)).toEqual([1]);
+    await again.close();
+  });
+
+  it("a process that is dead and was not taken away yet holds no lock", async (context) => {
+    if (!existsSync("/proc/self/stat")) return context.skip();
+    const directory = freshDirectory();
+    // The shell starts a child, becomes another program, and never asks how the child ended.
+    const parent = spawn("sh", ["-c", "sleep 0 & echo $!; exec sleep 60"]);
+    try {
+      const [line] = (await once(parent.stdout, "data")) as [Buffer];
+      const pid = Number(line.toString());
+      const stateOf = () => readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]!;
+      while (!stateOf().startsWith("Z")) await new Promise((done) => setImmediate(done));
+      writeFileSync(join(directory, "lock"), `${pid} ${stateOf().split(" ")[19]}`);
+      const store = await open(directory);
+      await store.close();
+    } finally {
+      parent.kill("SIGKILL");
+    }
+  });
+
+  it("says where no log can be kept, and what to do", async () => {
+    const file = join(freshDirectory(), "file");
+    writeFileSync(file, "");
+    await expect(open(file)).rejects.toThrow(/No log can be kept in .*Name a directory/);
+    await expect(readLog({ directory: file })).rejects.toThrow("There is no log in");
+  });
+
   it("looking into it needs no lock and changes nothing", async () => {
     const directory = freshDirectory();
     await expect(readLog({ directory })).rejects.toThrow("There is no log in");
@@ -427,6 +492,118 @@ describe("one writer", () => {
     expect(readdirSync(directory).sort()).toEqual(before);
     await store.append([entry(4)]);
     await store.close();
+  });
+});
+
+describe("a log whose files somebody touches while it is written", () => {
+  it.each([
+    ["removed", (path: string) => rmSync(path), "was removed while it was in use"],
+    ["written to", (path: string) => appendFileSync(path, "x"), "something else writes to it"],
+  ])("%s: it stops acknowledging within a second", async (_, touch, words) => {
+    const clock = createFakeClock();
+    const directory = freshDirectory();
+    const failed: string[] = [];
+    const store = await open(directory, { clock, failed: ({ message }) => void failed.push(message) });
+    await store.append([entry(1)]);
+    touch(segmentsOf(directory)[0]!);
+    await clock.advance(1000);
+    await expect(store.append([entry(2)])).rejects.toThrow(words);
+    await expect(store.append([entry(3)])).rejects.toThrow("Nothing further is acknowledged");
+    expect(failed).toHaveLength(1);
+    await store.close();
+  });
+
+  it("its directory removed: a new file cannot be begun, and that is a failure too", async () => {
+    const directory = freshDirectory();
+    const store = await open(directory, { segment_bytes: 100 });
+    await store.append([entry(1)]);
+    rmSync(directory, { recursive: true });
+    await expect(store.append([entry(2)])).rejects.toThrow("cannot be written any more");
+    await store.close().catch(() => undefined);
+  });
+
+  it("is readable by its owner only, backups and cut bytes included", async () => {
+    const place = join(freshDirectory(), "log");
+    const store = await open(place);
+    await store.append([entry(1)]);
+    const copy = join(freshDirectory(), "copy");
+    await backupLog({ from: place, to: copy });
+    await store.close();
+    rmSync(join(place, "closed.json"));
+    appendFileSync(segmentsOf(place)[0]!, "torn");
+    await (await open(place)).close();
+    for (const directory of [place, copy]) {
+      expect(statSync(directory).mode & 0o777).toBe(0o700);
+      const names = readdirSync(directory);
+      for (const name of names) expect(statSync(join(directory, name)).mode & 0o777, name).toBe(0o600);
+    }
+    expect(readdirSync(place).some((name) => name.startsWith("cut-"))).toBe(true);
+  });
+});
+
+describe("files that were exchanged", () => {
+  it("F05: swapped, repeated and renamed segments are noticed, and nothing is changed", async () => {
+    const directory = await filled(30, 500);
+    const segments = segmentsOf(directory);
+    const [a, b] = [readFileSync(segments[1]!), readFileSync(segments[2]!)];
+    writeFileSync(segments[1]!, b);
+    writeFileSync(segments[2]!, a);
+    await expect(open(directory)).rejects.toThrow("it has another file's name");
+    writeFileSync(segments[1]!, a);
+    await expect(open(directory), "one file twice").rejects.toThrow("it has another file's name");
+    writeFileSync(segments[2]!, b);
+    const extra = join(directory, "log-0000000000000999.seg");
+    writeFileSync(extra, a);
+    await expect(open(directory)).rejects.toThrow("a file is missing");
+    rmSync(extra);
+    const store = await open(directory);
+    expect(seqs(store)).toEqual(upTo(30));
+    await store.close();
+  });
+
+  it("F05: cut or flipped in any file but the last, at any byte, is damage (property)", async () => {
+    const directory = await filled(12, 500);
+    const segments = segmentsOf(directory).slice(0, -1);
+    await fc.assert(
+      fc.asyncProperty(fc.nat(), fc.nat(), fc.integer({ min: 0, max: 255 }), async (which, at, mask) => {
+        const path = segments[which % segments.length]!;
+        const whole = readFileSync(path);
+        const place = at % whole.length;
+        const damaged = Buffer.from(whole.subarray(0, mask === 0 ? place : whole.length));
+        if (mask > 0) damaged[place] = damaged[place]! ^ mask;
+        writeFileSync(path, damaged);
+        await expect(open(directory)).rejects.toThrow(/log-\d+\.seg/);
+        writeFileSync(path, whole);
+      }),
+      { numRuns: 150 },
+    );
+    const store = await open(directory);
+    expect(seqs(store)).toEqual(upTo(12));
+    await store.close();
+  });
+
+  it("F06: a log that was deleted and put back is another one, even where its file gets the same number", async () => {
+    const directory = await filled(3);
+    let moved = 0;
+    const files: FilePort = {
+      ...nodeFiles,
+      async stat(path) {
+        const state = await nodeFiles.stat(path);
+        return { ...state, inode: "7", born: state.born + moved };
+      },
+    };
+    const epochOf = async (): Promise<string> => {
+      const store = await open(directory, { files });
+      await store.close();
+      return store.identity.epoch;
+    };
+    const epoch = await epochOf();
+    expect(await epochOf()).toBe(epoch);
+    moved = 3_600_000;
+    const other = await epochOf();
+    expect(other).not.toBe(epoch);
+    rmSync(join(directory, "identity.json"));
+    expect(await epochOf(), "and where the name of the log is lost").not.toBe(other);
   });
 });
 

@@ -73,6 +73,7 @@ export class Announcer {
       reader: (event) => this.#reader(event),
       name: (event, source) => this.#sessions.spoken(this.#sessions.of(event, source), this.phrases).name,
       say: ({ kind, parts, ...about }, now) => this.#mouth.say(kind, "critical", parts, now, about),
+      unsay: (source, token) => this.#mouth.unsay(source, token),
       send: (message) => void this.#outgoing.push(message),
       settled: (event, source, outcome, brief) =>
         this.#account.question(this.#sessions.of(event, source), outcome, brief),
@@ -204,7 +205,7 @@ export class Announcer {
     return this.#outgoing.splice(0);
   }
   sent(message: Outgoing, taken: boolean | undefined, now: number): void {
-    if (message.do !== "more_time") this.#desk.sent(message.source, message.reply_token, taken, now);
+    if (message.do !== "more_time") this.#desk.sent(message, taken, now);
     else if (taken === false) this.#say("answer", "critical", [this.phrases.say("no_more_time")], now);
     this.#hold(now);
   }

@@ -65,6 +65,8 @@ export interface DeskOptions {
   reader(event: QuestionEvent): Reader;
   name(event: QuestionEvent, source: string): string;
   say(line: Line, now: number): number;
+  /** Takes out of the queue this question's wording that nobody has heard yet. */
+  unsay(source: string, token: string): void;
   send(message: Outgoing): void;
   /** For the account of what was and was not done. */
   settled(
@@ -90,6 +92,8 @@ interface Question {
   awaiting: number | undefined;
   heard: boolean;
   sent: "accept" | "reject" | "answer" | undefined;
+  /** What was sent: word about an earlier answer is not about this one. */
+  message: Outgoing | undefined;
   readonly arrived: number;
 }
 
@@ -136,8 +140,14 @@ export class Desk {
           ? known.deadline
           : now + deadlineOf(event)!.seconds_left * 1000;
       if (known.print === print) return;
+      this.#options.unsay(source, token);
+      // An answer on its way was to other words: whatever comes of it, this one has none yet.
+      const { sent } = known;
       Object.assign(known, { event, print, step: "ask", heard: false, awaiting: undefined });
-      this.#say(known, "question", [this.#reader(known).phrases.say("changed")], now);
+      Object.assign(known, { sent: undefined, message: undefined });
+      const { phrases } = this.#reader(known);
+      const parts = [...(sent ? [phrases.say("not_sure_taken")] : []), phrases.say("changed")];
+      this.#say(known, "question", parts, now);
       if (known === this.#current) this.#put(known, now);
       return;
     }
@@ -154,6 +164,7 @@ export class Desk {
       awaiting: undefined,
       heard: false,
       sent: undefined,
+      message: undefined,
       arrived: this.#arrivals++,
     };
     if (this.#auto(question, now)) return;
@@ -192,9 +203,9 @@ export class Desk {
   }
 
   /** The line's word on an answer: taken, refused, or no way to tell. */
-  sent(source: string, token: string, taken: boolean | undefined, now: number): void {
-    const question = this.#open.get(`${source} ${token}`);
-    if (!question?.sent) return;
+  sent(message: Outgoing, taken: boolean | undefined, now: number): void {
+    const question = this.#open.get(`${message.source} ${message.reply_token}`);
+    if (!question || question.message !== message) return;
     if (taken === undefined) return this.#note(question, "not_sure_taken", now);
     if (!taken) {
       this.#note(question, "not_taken", now);
@@ -212,6 +223,8 @@ export class Desk {
     const key: MessageKey = outcome === "closed" ? "settled" : `settled_${outcome}`;
     const reader = this.#reader(question);
     const parts = [reader.phrases.say(key, { action: essenceRun(question.event, reader) })];
+    // Nobody is asked any more: what they would only have heard after this is not asked.
+    this.#options.unsay(source, token);
     this.#say(question, "settled", parts, now);
     this.#remove(question, outcome, now);
   }
@@ -328,16 +341,22 @@ export class Desk {
   }
 
   #decide(question: Question, decision: "accept" | "reject"): void {
-    question.sent = decision;
-    this.#options.send({ do: "confirm", reply_token: question.token, source: question.source, decision });
+    const { token, source } = question;
+    this.#send(question, decision, { do: "confirm", reply_token: token, source, decision });
+  }
+
+  #send(question: Question, sent: Question["sent"], message: Outgoing): void {
+    question.sent = sent;
+    question.message = message;
+    this.#options.send(message);
   }
 
   #clarify(question: Question, event: AwaitingClarification, input: AnswerInput, now: number): void {
     if (!question.heard) return this.#note(question, "not_heard_yet", now);
     const response = toResponse(event, input);
     if (response === undefined) return this.#note(question, "not_an_answer", now);
-    question.sent = "answer";
-    this.#options.send({ do: "answer", reply_token: question.token, source: question.source, response });
+    const { token, source } = question;
+    this.#send(question, "answer", { do: "answer", reply_token: token, source, response });
   }
 
   #more(question: Question, now: number): void {

@@ -27,6 +27,7 @@ import {
   confirmationAsk,
   type ReplyFields,
 } from "./asks.ts";
+import { Mailbox } from "./mailbox.ts";
 import { backoff, Memory } from "./resume.ts";
 import type { ClientLine, ClientTransport, LineClosed, LineError, Sent } from "./transport.ts";
 
@@ -82,18 +83,20 @@ export class Subscriber implements AsyncIterable<AgentEvent> {
   readonly #memory = new Memory();
   readonly #read = createReader();
   readonly #handlers = new Map<keyof SubscriberEvents, Set<Handler<never>>>();
-  readonly #queue: AgentEvent[] = [];
+  readonly #mailbox = new Mailbox<AgentEvent>({
+    most: MOST_WAITING,
+    asked: () => this.#listened(),
+    lost: ({ session_id }) => this.#emit("gap", { reason: "not_read", session_id }),
+  });
   /** Answers sent over a line that cannot say whether they arrived, by token. */
   readonly #answers = new Map<string, OtherMessage>();
   readonly #waiting = new Set<{ resolve(line: ClientLine): void; reject(error: Error): void }>();
   #request: SubscriptionRequest;
   #line: ClientLine | undefined;
   #accepted: SubscriptionAccepted | undefined;
-  #wake: (() => void) | undefined;
   /** Heard before anyone listened, e.g. a question that stood when the subscription began. */
   #early: [text: string, cursor: boolean][] | undefined = [];
   #opening: Promise<void> | undefined;
-  #iterating = false;
   #ended = false;
   /** Tries since something was last heard. */
   #attempt = 0;
@@ -184,23 +187,8 @@ export class Subscriber implements AsyncIterable<AgentEvent> {
     ]);
   }
 
-  async *[Symbol.asyncIterator](): AsyncIterator<AgentEvent> {
-    this.#iterating = true;
-    this.#listened();
-    try {
-      for (;;) {
-        const event = this.#queue.shift();
-        if (event) yield event;
-        else if (this.#ended) return;
-        else {
-          await new Promise<void>((resolve) => {
-            this.#wake = resolve;
-          });
-        }
-      }
-    } finally {
-      this.#iterating = false;
-    }
+  [Symbol.asyncIterator](): AsyncIterableIterator<AgentEvent> {
+    return this.#mailbox.iterate();
   }
 
   #connect(last: string | undefined): Promise<void> {
@@ -271,8 +259,9 @@ export class Subscriber implements AsyncIterable<AgentEvent> {
 
   #listened(): void {
     const early = this.#early;
+    if (!early) return;
     this.#early = undefined;
-    for (const [text, cursor] of early ?? []) this.#hear(text, cursor);
+    for (const [text, cursor] of early) this.#hear(text, cursor);
   }
 
   #hear(text: string, cursor: boolean): void {
@@ -288,7 +277,7 @@ export class Subscriber implements AsyncIterable<AgentEvent> {
     if (!event) return;
     const gap = event.extensions?.["earshot"]?.["gap"] as { reason?: string } | undefined;
     if (gap) this.#emit("gap", { reason: String(gap.reason), session_id: event.session_id });
-    this.#keep(event);
+    this.#mailbox.put(event);
     this.#emit("event", event);
     if (event.type === "aaep:agent.awaiting.confirmation")
       this.#emit("confirmation", confirmationAsk(event as AwaitingConfirmation, this.#reply));
@@ -304,16 +293,6 @@ export class Subscriber implements AsyncIterable<AgentEvent> {
     if (reconnect) this.#lost({ code: reason_code, reconnect, message });
     else this.#end(reason_code, message);
     line?.close();
-  }
-
-  #keep(event: AgentEvent): void {
-    if (this.#queue.length >= MOST_WAITING) {
-      const dropped = this.#queue.shift()!;
-      if (this.#iterating) this.#emit("gap", { reason: "not_read", session_id: dropped.session_id });
-    }
-    this.#queue.push(event);
-    this.#wake?.();
-    this.#wake = undefined;
   }
 
   /** A question that is asked again although it was answered: the answer went down with the line. */
@@ -384,7 +363,7 @@ export class Subscriber implements AsyncIterable<AgentEvent> {
     if (this.#ended) return;
     this.#ended = true;
     this.#retry?.();
-    this.#wake?.();
+    this.#mailbox.end();
     for (const { reject } of this.#waiting) reject(new EarshotError("not_connected", message));
     this.#waiting.clear();
     this.#emit("closed", { code, message });

@@ -10,12 +10,17 @@ import { loadLanguage } from "./languages.ts";
 import type { Line } from "./line.ts";
 import { Outbox } from "./outbox.ts";
 import { capabilitiesOf, type EarSettings, paceOf, rateOf } from "./settings.ts";
-import { type EarOptions, type EarView, type LineState, newsOf, type Place, type Shared } from "./shared.ts";
+import {
+  type EarOptions,
+  type EarView,
+  keepIn,
+  type LineState,
+  newsOf,
+  type Place,
+  type Shared,
+} from "./shared.ts";
 import { Tabs } from "./tabs.ts";
 import { keyOf, Unsaid } from "./unsaid.ts";
-
-/** Events a new tab is told, so that its transcript has a beginning. */
-const MOST_LOGGED = 2_000;
 
 export class Ear {
   readonly announcer: Announcer;
@@ -334,7 +339,7 @@ export class Ear {
     await this.#apply(settings);
     const now = this.#clock.now();
     for (const event of events) {
-      this.#keep(event);
+      keepIn(this.#log, event);
       this.announcer.hear(event, now);
       this.#view.event(event);
       this.#note();
@@ -355,19 +360,11 @@ export class Ear {
 
   #event(event: AgentEvent, place: Place): void {
     this.#place = place;
-    this.#keep(event);
+    keepIn(this.#log, event);
     this.announcer.hear(event, this.#clock.now());
     this.#view.event(event);
     this.#note();
     this.#flush();
-  }
-
-  #keep(event: AgentEvent): void {
-    this.#log.push(event);
-    if (this.#log.length <= MOST_LOGGED) return;
-    // Text goes first: a question that is still open must not be lost in it.
-    const text = this.#log.findIndex(({ type }) => type === "aaep:agent.output.streaming");
-    this.#log.splice(Math.max(text, 0), 1);
   }
 
   #lineState(state: LineState): void {

@@ -70,6 +70,17 @@ export type Shared =
   | { readonly do: "postponed"; readonly reply_token: string }
   | { readonly do: "settings"; readonly settings: EarSettings };
 
+/** Events a new tab is told, so that its transcript has a beginning. */
+const MOST_LOGGED = 2_000;
+
+/** Of what is too much, text goes first: a question that is still open must not be lost in it. */
+export function keepIn(log: AgentEvent[], event: AgentEvent): void {
+  log.push(event);
+  if (log.length <= MOST_LOGGED) return;
+  const text = log.findIndex(({ type }) => type === "aaep:agent.output.streaming");
+  log.splice(Math.max(text, 0), 1);
+}
+
 /** What of a line's state a person should hear: the first connection is no news, a lost one is. */
 export function newsOf(before: LineState, { state }: LineState): "lost" | "connected" | undefined {
   if (state === "lost" && before.state === "connected") return "lost";

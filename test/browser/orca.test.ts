@@ -47,7 +47,7 @@ describe.skipIf(skipsOrca)(`with Orca${ORCA_NOTE}`, () => {
     await orca.type("Return");
     expect((await done).ran).toBe(true);
     expect(ran.count).toBe(1);
-    await until("Done:");
+    await until("The task is done.");
 
     const spoken = since();
     const all = spoken.join("\n");
@@ -65,7 +65,7 @@ describe.skipIf(skipsOrca)(`with Orca${ORCA_NOTE}`, () => {
       "Allowed.",
       "Transferring the money. This cannot be undone.",
       "Your savings have grown.",
-      "Done:",
+      "The task is done.",
     ])
       expect(times(once), `${once} in\n${all}`).toBe(1);
     // Consequence and parameters come before the buttons they are about.

@@ -219,7 +219,7 @@ describe.skipIf(skipsBrowser)(`what a page announces${BROWSER_NOTE}`, () => {
     const session = there.agent.start({ summary: "Knocking." });
     session.say("Knock knock. Knock knock. Knock knock. ");
     await session.complete();
-    await untilHeard(page, "Done:");
+    await untilHeard(page, "The task is done.");
     expect((await textsOf(page)).filter((text) => text === "Knock knock.")).toHaveLength(3);
   });
 

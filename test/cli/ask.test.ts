@@ -97,7 +97,7 @@ describe("earshot ask", () => {
   });
 
   it.each([
-    [[], 'Say what the demo should do: earshot ask "book a room".'],
+    [[], 'Say what the demo should do: npx earshot ask "book a room".'],
     [["--scenario", "flood", "hello"], "Give either a request or --scenario, not both."],
     [["--address", "ws://127.0.0.1:1", "hello"], "--address takes the http address of the demo"],
     [["--address", "nowhere", "hello"], 'such as http://127.0.0.1:4600, not "nowhere".'],

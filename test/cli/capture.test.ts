@@ -34,7 +34,7 @@ describe("earshot capture", () => {
     expect(types).toContain("aaep:agent.awaiting.confirmation");
     expect(capture.err()).toContain("Began: Looking after your money.");
     expect(capture.err()).toContain(`Captured ${types.length} events, 2 sessions ended, in `);
-    expect(capture.err()).toContain(`Hear it again: earshot replay ${file}`);
+    expect(capture.err()).toContain(`Hear it again: npx earshot replay ${file}`);
     if (process.platform !== "win32") expect(statSync(file).mode & 0o777).toBe(0o600);
     expect(await earshot(["validate", "--strict", "--complete", file])).toMatchObject({ code: 0, out: "" });
   });
@@ -67,7 +67,7 @@ describe("earshot capture", () => {
   it("says where to start where no agent is running", async () => {
     const { code, err } = await earshot(["capture"]);
     expect(code).toBe(3);
-    expect(err).toContain("or say where one is: earshot capture http://127.0.0.1:4600");
+    expect(err).toContain("or say where one is: npx earshot capture http://127.0.0.1:4600");
   });
 
   it("is nobody an agent would wait for", async () => {
@@ -181,7 +181,7 @@ describe("earshot capture", () => {
     const [odd, done] = capture.out().trim().split("\n");
     expect(odd).toBe('{"type":"aaep:agent.session.started","event_id":"odd"}');
     expect(JSON.parse(done!)).not.toHaveProperty("localization_hints");
-    expect(capture.err()).toContain('1 message could not be read; "earshot validate" says why.');
+    expect(capture.err()).toContain('1 message could not be read; "npx earshot validate" says why.');
     server.closeAllConnections();
     await new Promise((resolve) => server.close(resolve));
   });

@@ -313,6 +313,9 @@ describe("what is meant", () => {
     ["qwertyuiop", "help"],
     ["🦜", "help"],
     ["what can you do?", "help"],
+    ["Hello! Could you book a room?", "room"],
+    ["Bonjour, supprime la fiche 12345", "delete"],
+    ["hi there, what's my balance", "balance"],
   ];
   it.each(meant)("%s: %s", (text, name) => {
     expect(matchScenario(text).name).toBe(name);

@@ -267,7 +267,8 @@ describe("earshot demo without a terminal", () => {
     [["--speed", "fast"], "--speed takes a number above 0"],
     [["--scenario", "flod"], 'There is no scenario "flod". Did you mean "flood"?'],
     [["--lang", "!"], "--lang takes a language tag"],
-    [["please"], 'earshot demo takes no argument, but was given "please".'],
+    [["--data", "package.json"], '--data takes a directory, and "package.json" is a file'],
+    [["please"], 'demo takes no argument, but was given "please".'],
   ])("%j is refused with a sentence", async (flags, says) => {
     const { code, err, out } = await earshot(["demo", ...flags]);
     expect([code, out]).toEqual([2, ""]);

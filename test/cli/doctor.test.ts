@@ -37,7 +37,7 @@ describe.skipIf(process.platform !== "linux")("earshot doctor", () => {
     expect(code).toBe(0);
     for (const about of ["Speech", "Braille", "Browser", "Agents"]) {
       expect(of(about).state, about).toBe("missing");
-      expect(of(about).advice, about).toMatch(/Run: |run: |Start one: earshot demo/);
+      expect(of(about).advice, about).toMatch(/Run: |run: |Start one: npx earshot demo/);
     }
     expect(of("Speech").advice).toContain("apt-get install espeak-ng");
     expect(of("Node").state).toBe("ok");
@@ -118,7 +118,7 @@ describe.skipIf(process.platform !== "linux")("earshot doctor", () => {
   it("takes no argument", async () => {
     const { code, err } = await earshot(["doctor", "me"]);
     expect(code).toBe(2);
-    expect(err).toContain('earshot doctor takes no argument, but was given "me".');
+    expect(err).toContain('doctor takes no argument, but was given "me".');
   });
 
   it("ends with Ctrl+C", async () => {

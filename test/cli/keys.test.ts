@@ -51,7 +51,7 @@ describe("earshot keys", () => {
   });
 
   it("refuses what it cannot use, and says what to do", async () => {
-    expect((await earshot(["keys"])).err).toContain("earshot keys -o signing-key.json");
+    expect((await earshot(["keys"])).err).toContain("npx earshot keys -o signing-key.json");
     expect((await earshot(["keys"])).code).toBe(2);
     expect((await earshot(["keys", path("none.json")])).err).toContain("There is no file");
     writeFileSync(path("odd.json"), '{"hello":1}');

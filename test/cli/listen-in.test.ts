@@ -53,11 +53,11 @@ describe("allowing something that cannot be undone", () => {
     await ask();
     await paste("si\rsi\r");
     await answer("\r");
-    expect(lines().at(-1)).toBe("Eso no responde a esta pregunta.");
-    await answer("help\r");
-    expect(lines()).toContain(
-      "Your own words work too: sí for yes, no for no, confirmo for confirm, más for more, repite for repeat, qué for what.",
+    expect(lines().at(-1)).toBe(
+      "Eso llegó de una sola vez, como al pegar, así que no se tomó como respuesta. Escríbelo y pulsa Intro.",
     );
+    await answer("help\r");
+    expect(lines()).toContain("confirmo, confirm: lo permite, después de que se te haya vuelto a leer.");
     await answer("si\r");
     await answer("Confirmo\r");
     expect(ran).toHaveLength(1);
@@ -323,13 +323,13 @@ describe("one thing at a time (--step)", () => {
       "Something urgent waits. Press Enter to read it.",
     ]);
     await type("\r");
-    expect(lines().at(-1)).toMatch(/^Careful, high risk\. .* yes in two steps\? \d more wait\.$/);
+    expect(lines().at(-1)).toMatch(/^Careful, high risk\. .* yes in two steps\? One more waits\.$/);
     await type("\r");
-    expect(lines().at(-1)).toMatch(/^Started: Helping you\. /);
+    expect(lines().at(-1)).toBe("Started: Helping you.");
     await answer("yes\r");
     expect(lines().at(-1)).toBe(READ_BACK);
     await answer("confirm\r");
-    expect(lines().at(-1)).toBe("Allowed.");
+    expect(lines()).toContain("Allowed.");
     expect(ran).toHaveLength(1);
   });
 
@@ -355,9 +355,8 @@ describe("leaving", () => {
     await type(keys);
     await clock.advance(5000);
     expect(await ended).toBe(code);
-    expect(lines().slice(-3)).toEqual([
-      "You leave this question unanswered: Transfer $500 to savings.",
-      "You have allowed nothing. It will not be done, unless someone else who listens allows it.",
+    expect(lines().slice(-2)).toEqual([
+      "You leave this question unanswered: Transfer $500 to savings. Without an answer within 4 minutes and 59 seconds, it will not be done.",
       "You stopped listening. The agent goes on without you.",
     ]);
     expect(ran).toEqual([]);

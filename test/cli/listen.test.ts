@@ -112,7 +112,7 @@ describe("earshot listen finds the agent", () => {
     const { code, err } = await earshot(["listen"], "", terminal({ env: env() }));
     expect(code).toBe(2);
     expect(err).toMatch(
-      /^earshot: Several agents are running\. Say which, e\.g\. earshot listen http:\S+\n1: Bank/,
+      /^earshot: Several agents are running\. Say which, e\.g\. npx earshot listen http:\S+\n1: Bank/,
     );
   });
 });
@@ -165,8 +165,8 @@ describe("earshot listen meets an agent on another machine", () => {
 
 describe("earshot listen says what is wrong, and what to do", () => {
   const wrong: [string, string[], number, RegExp][] = [
-    ["no agent", [], 3, /No agent is running for you on this machine\. Start one with "earshot demo"/],
-    ["nobody to discover", ["--discover"], 3, /Start one with "earshot demo"/],
+    ["no agent", [], 3, /No agent is running for you on this machine\. Start one with "npx earshot demo"/],
+    ["nobody to discover", ["--discover"], 3, /Start one with "npx earshot demo"/],
     [
       "nobody at the port",
       ["http://127.0.0.1:9"],

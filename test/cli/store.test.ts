@@ -120,6 +120,7 @@ describe("earshot serve", () => {
       [[module("broken.mjs", "throw new Error('Not today.');")], 1, "Not today."],
       [[module("throws.mjs", "export default () => { throw new Error('No key.'); };")], 1, "No key."],
       [[module("empty.mjs", "export default () => ({});")], 1, "must give back a producer"],
+      [[module("typed.mts2", "export default 1;")], 1, "Compile it first"],
       [[agent, "--port", "many"], 2, "--port takes a whole number"],
       [[agent, "--keep-days", "0"], 2, "--keep-days takes a whole number from 1"],
     ] as const) {

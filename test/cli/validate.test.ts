@@ -145,6 +145,12 @@ describe("earshot validate", () => {
     expect(out).toContain(why);
   });
 
+  it("ENV-33: says what is wrong with a byte order mark", async () => {
+    const { code, out } = await earshot(["validate"], `\ufeff${JSON.stringify(started)}\n`);
+    expect(code).toBe(0);
+    expect(out).toContain("warning: There is a byte order mark; send one RFC 8259 JSON object. (ENV-33)");
+  });
+
   it("refuses to call nothing valid", async () => {
     const { code, out } = await earshot(["validate"], "\n");
     expect(code).toBe(1);
@@ -190,6 +196,7 @@ describe("earshot validate", () => {
       "earshot: There is no file no-such.jsonl. Check the name, or give - to read standard input.\n",
     );
     expect((await earshot(["validate", folder])).err).toContain(`${folder} is a directory.`);
+    expect((await earshot(["validate", ""])).err).toContain("The name of a file is empty.");
     expect((await earshot(["validate", "--strict", "--tolerant"])).code).toBe(2);
   });
 

@@ -236,6 +236,39 @@ export const BEHAVIOURS: readonly Behaviour[] = [
     },
   },
   {
+    says: "a connection speaks for its own subscription only",
+    title:
+      "a reply or a close that names another subscription, be it the same person's, is ignored: SEC-13, TRN-18 (CON-28, A03)",
+    not: { sse: "a call names the subscription, and the person must be its own" },
+    async run({ open }) {
+      const { agent, connect } = await open();
+      const [one, other] = [await subscribed(connect), await subscribed(connect)];
+      const { outcome, session, ran } = ask(agent);
+      for (const raw of [one, other])
+        await until(has(raw, "aaep:agent.awaiting.confirmation"), "the question");
+      one.send({ ...reply(one, "accept"), subscription_id: other.heard[0].subscription_id });
+      one.send({
+        type: "subscription.close",
+        subscription_id: other.heard[0].subscription_id,
+        reason_code: "subscriber_shutdown",
+      });
+      one.send({
+        type: "subscription.renegotiate",
+        subscription_id: one.heard[0].subscription_id,
+        capabilities: { max_events_per_second: 50 },
+      });
+      await until(
+        () => one.heard.filter(({ type }) => type === "subscription.accepted").length === 2,
+        "both were looked at",
+      );
+      expect(agent.hub.subscriptions).toBe(2);
+      other.send(reply(other, "reject"));
+      expect(await outcome).toMatchObject({ ran: false, outcome: "rejected" });
+      expect(ran()).toBe(0);
+      await session.complete();
+    },
+  },
+  {
     says: "the listener's close ends it at once",
     title:
       "a listener's close ends it at once, its question falls to the default, and nobody else notices: HS-21, TRN-08 (CON-04)",

@@ -92,6 +92,22 @@ describe.each(FRAMINGS)("framing by $name", ({ create, encode }) => {
   });
 });
 
+describe("a length", () => {
+  it.each(["00100001", "01000000", "7fffffff", "80000000", "ffffffff"])(
+    "of 0x%s is refused when it is announced, first or later, whole or in pieces: A11",
+    (hex) => {
+      const header = Buffer.from(hex, "hex");
+      for (const stream of [header, Buffer.concat([encodeLengthPrefix("{}"), header])]) {
+        for (const size of [stream.byteLength, 1]) {
+          const decoder = createLengthPrefixDecoder();
+          feed(decoder, stream, [size]);
+          expect(decoder).toMatchObject({ waiting: 0, fault: "too_large" });
+        }
+      }
+    },
+  );
+});
+
 describe("lines", () => {
   it("may end in CR LF, and empty ones are passed over", () => {
     expect(createLineDecoder().feed(Buffer.from('\n\r\n{"a":1}\r\n\n{"b":2}\n')).map(text)).toEqual([

@@ -14,10 +14,10 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { connect, createServer } from "node:net";
+import { connect, createServer, Server } from "node:net";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { addressesIn, subscribe } from "../../src/connect/index.ts";
 import { discover, discoverPipes } from "../../src/node/discover.ts";
 import { type IpcOptions, type ServingIpc, serveIpc } from "../../src/node/ipc.ts";
@@ -118,6 +118,28 @@ describe("the directory", () => {
     expect(statSync(path).mode & 0o777).toBe(0o600);
     expect(statSync(manifest_path!).mode & 0o777).toBe(0o600);
     expect(readdirSync(place).sort()).toEqual(["com.example.desk.json", "com.example.desk.sock"]);
+  });
+
+  it("holds a socket that is closed to others from its first instant, not only once it has its name (A23)", async () => {
+    const modes: number[] = [];
+    const { listen } = Server.prototype;
+    const listening = vi.spyOn(Server.prototype, "listen").mockImplementation(function (
+      this: Server,
+      ...args: unknown[]
+    ) {
+      const bound = listen.apply(this, args as never);
+      // Bound inside the call: what stands there now is what a racer would meet.
+      modes.push(statSync((args[0] as { path: string }).path).mode & 0o777);
+      return bound;
+    } as typeof listen);
+    const mask = process.umask(0);
+    try {
+      await serve();
+    } finally {
+      process.umask(mask);
+      listening.mockRestore();
+    }
+    expect(modes.map((mode) => (mode & 0o077).toString(8))).toEqual(["0"]);
   });
 
   it("is closed again where it stood open", async () => {

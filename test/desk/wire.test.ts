@@ -1,6 +1,7 @@
 /** docs/wire.md shows what happens: its transcripts are made again and compared. */
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
+import { CLOSE_REASONS } from "../../src/protocol/close-reasons.ts";
 import { parse } from "../../src/protocol/parse.ts";
 import { KINDS, renew, transcript } from "./transcripts.ts";
 
@@ -43,5 +44,18 @@ describe("docs/wire.md", () => {
       "$XDG_RUNTIME_DIR/earshot/",
     ])
       expect(page).toContain(place);
+  });
+
+  it("lists every way a WebSocket ends, and whether to come back: WS-07", () => {
+    const rows = page.split("\n").flatMap((line) => {
+      const [, code, reasons, back] = /^\| (\d{4}) \| (.+) \| (yes|no)\b.* \|$/.exec(line) ?? [];
+      return code === undefined ? [] : [{ code: Number(code), reasons: reasons!, reconnect: back === "yes" }];
+    });
+    for (const [name, { websocket, reconnect }] of Object.entries(CLOSE_REASONS))
+      expect(rows, name).toContainEqual({
+        code: websocket,
+        reasons: expect.stringContaining(`\`${name}\``),
+        reconnect,
+      });
   });
 });

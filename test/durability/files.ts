@@ -41,6 +41,7 @@ export function crashingFiles({ bytes: budget, unsynced }: CrashPoint): Crashing
     syncDirectory: (directory) => alive(() => nodeFiles.syncDirectory(directory)),
     remove: (path) => alive(() => nodeFiles.remove(path)),
     rename: (from, to) => alive(() => nodeFiles.rename(from, to)),
+    link: (from, to) => alive(() => nodeFiles.link(from, to)),
     ensureDirectory: (path) => alive(() => nodeFiles.ensureDirectory(path)),
     open: (path, exclusive) =>
       alive(async () => {

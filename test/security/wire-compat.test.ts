@@ -1,7 +1,10 @@
 // `compat: true`: clients in the wild, which know no handshake (CON-64, CON-65), and what that must not open.
 import { describe, expect, it } from "vitest";
+import { createCompat } from "../../src/node/compat.ts";
+import { doorOf } from "../../src/node/door.ts";
 import type { ServeOptions } from "../../src/node/serve.ts";
-import { ask, asked, call, dial, openStream, people, REQUEST, reply, world } from "./wire-support.ts";
+import { createProducer } from "../../src/producer/producer.ts";
+import { ask, asked, call, dial, later, openStream, people, REQUEST, reply, world } from "./wire-support.ts";
 
 const ON: ServeOptions = { compat: true };
 const bare = (options: ServeOptions = {}) => world({ ...ON, ...options });
@@ -65,6 +68,29 @@ describe("a bare stream", () => {
     const stream = await openStream(`${server.http}/events`, { token: server.token });
     await stream.sees(/: \n\n[\s\S]*: \n\n/);
     expect(stream.frames).toEqual([]);
+  });
+
+  it("is kept open under 30 seconds apart, however rare the server's own heartbeats are", async () => {
+    const producer = createProducer({ agent_id: "bank", warn: () => {} });
+    later(() => producer.close());
+    const pauses: number[] = [];
+    const every = (ms: number) => {
+      pauses.push(ms);
+      return () => {};
+    };
+    const compat = createCompat(doorOf(producer.hub), { heartbeat_ms: 120_000, every });
+    const answer = await compat.http({
+      method: "GET",
+      path: "/events",
+      query: new URLSearchParams(),
+      header: () => undefined,
+      principal: { id: "local", role: "reply", audiences: "all" },
+      body: async () => new Uint8Array(),
+    });
+    const frame = (text: string) => Buffer.from(text);
+    answer!.stream!({ framing: "plain", frame, write: () => undefined, end: () => {} });
+    expect(pauses).toHaveLength(1);
+    expect(pauses[0]).toBeLessThan(30_000);
   });
 
   it("gets the answers to a handshake, stays after a rejection, and the request replaces what was implicit", async () => {

@@ -135,6 +135,10 @@ async function load(io: Io, module: string): Promise<Make | Producer> {
   try {
     loaded = (await import(pathToFileURL(path).href)) as { default?: unknown };
   } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ERR_UNKNOWN_FILE_EXTENSION")
+      throw new CommandError(
+        `${plain(module)} cannot be loaded: this Node runs JavaScript only. Compile it first and serve the .js or .mjs file.`,
+      );
     throw new CommandError(
       `${plain(module)} could not be loaded: ${(error as Error).stack ?? String(error)}`,
     );

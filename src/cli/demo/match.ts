@@ -3,7 +3,7 @@
  * call up; a misspelt word counts where no other does.
  */
 import { nearest } from "../arguments.ts";
-import { help } from "./household/talk.ts";
+import { hello, help } from "./household/talk.ts";
 import type { Scenario } from "./scenario.ts";
 import { SCENARIOS } from "./scenarios.ts";
 import { LANGUAGES, type Language } from "./words.ts";
@@ -55,7 +55,9 @@ function occursIn(text: string): Occurs {
 function best(occurs: Occurs): { scenario: Scenario; score: number } | undefined {
   const ranked = SCENARIOS.map((scenario) => {
     const found = new Set(LANGUAGES.flatMap((language) => keywordsOf(scenario, language)).filter(occurs));
-    return { scenario, score: [...found].reduce((sum, word) => sum + 1 / CALLED.get(word)!, 0) };
+    const score = [...found].reduce((sum, word) => sum + 1 / CALLED.get(word)!, 0);
+    // Who says hello and asks for something wants the something.
+    return { scenario, score: scenario === hello ? Math.min(score, 0.01) : score };
   }).sort((a, b) => b.score - a.score);
   return ranked[0]!.score > 0 ? ranked[0] : undefined;
 }

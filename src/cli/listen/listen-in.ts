@@ -24,7 +24,7 @@ import { nameOf, oneLine } from "./plain.ts";
 import { Screen } from "./screen.ts";
 import { type StepVoice, stepping } from "./step.ts";
 import { helpLines, type Says, saysIn } from "./texts.ts";
-import { KEYS, readWish, type Wish } from "./words.ts";
+import { KEYS, keysDuring, readWish, type Wish } from "./words.ts";
 
 export interface ListenOptions extends OutputOptions {
   /** Verbosity, load, languages and so on, as for the announcer. */
@@ -48,10 +48,6 @@ const REACTION_MS = 250;
 const GONE_AFTER_MS = 15_000;
 /** So long the last words may take. */
 const LAST_WORDS_MS = 3_000;
-/** And so long to say aloud what leaving means. */
-const LAST_SPEECH_MS = 15_000;
-
-const delay = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms).unref());
 
 /** Until the person leaves or the agents are gone; gives the exit code. */
 export async function listenIn(
@@ -133,7 +129,7 @@ class Sitting {
     this.#input = readInput(io, () => this.#clock.now(), {
       line: (line) => this.#line(line),
       key: (key) => this.#key(key),
-      keys: () => this.#keys(),
+      keys: () => (options.keys ? keysDuring(this.#announcer.question) : new Set()),
       pasted: () => this.#notice(this.#says.pieceWaits),
       dropped: (count) => this.#notice(this.#says.dropped(count)),
       interrupt: () => void this.#leave("SIGINT"),
@@ -251,18 +247,6 @@ class Sitting {
     act();
     for (let id = from + 1; id <= this.#lastId; id++) this.#wanted.add(id);
     this.#speaker.pump();
-  }
-
-  #keys(): ReadonlySet<string> {
-    if (!this.#options.keys) return new Set();
-    const { accepted_response_kinds: kinds = ["freetext"] } = (this.#announcer.question ?? {}) as {
-      accepted_response_kinds?: readonly string[];
-    };
-    const open = this.#announcer.question?.type === "aaep:agent.awaiting.clarification";
-    // Words and numbers begin with letters and digits that would otherwise act by themselves.
-    return open && (kinds.includes("freetext") || kinds.includes("numeric"))
-      ? new Set()
-      : new Set(Object.keys(KEYS));
   }
 
   #key(key: string): void {
@@ -399,10 +383,11 @@ class Sitting {
     this.#input.discard();
     if (!this.#options.json && why !== "closed pipe") {
       this.#io.stdout.write(last.lines.map((line) => `${line}\n`).join(""));
-      await Promise.race([this.#output.last?.(last.utterance), delay(LAST_SPEECH_MS)]);
+      if (this.#output.last) await this.#output.last(last.utterance);
     }
     await this.#speaker.close();
-    await Promise.race([this.#listener.close().catch(() => undefined), delay(LAST_WORDS_MS)]);
+    const timeout = new Promise((resolve) => setTimeout(resolve, LAST_WORDS_MS).unref());
+    await Promise.race([this.#listener.close().catch(() => undefined), timeout]);
     this.#finish(why === "SIGINT" ? EXIT.interrupted : EXIT.ok);
   }
 

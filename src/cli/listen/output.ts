@@ -92,8 +92,10 @@ function jsonVoice(write: (text: string) => void): Voice {
 function both(written: Voice, spoken: Voice, failed: () => void): Output {
   const shown = new Set<number>();
   let told = false;
+  let over = false;
   return {
     async say(utterance: Utterance) {
+      if (over) return;
       // What was interrupted is spoken again from its start, but it is on the screen already.
       if (!shown.has(utterance.id)) void written.say(utterance);
       shown.add(utterance.id);
@@ -108,14 +110,18 @@ function both(written: Voice, spoken: Voice, failed: () => void): Output {
     stop: () => spoken.stop(),
     hush: () => spoken.stop(),
     async last(utterance) {
+      over = true;
       spoken.stop();
-      await Promise.resolve(spoken.say(utterance)).catch(() => undefined);
+      const timeout = new Promise<void>((resolve) => setTimeout(resolve, LAST_SPEECH_MS).unref());
+      await Promise.race([Promise.resolve(spoken.say(utterance)).catch(() => undefined), timeout]);
     },
     can: (language) => spoken.can(language),
     close: () => spoken.close(),
   };
 }
 
+/** So long saying what leaving means may take. */
+const LAST_SPEECH_MS = 15_000;
 /** Only what was interrupted of late can come again. */
 const MOST_SHOWN = 1000;
 

@@ -1,4 +1,5 @@
 /** What the words mean that a person types: in their own language, and always in English too. */
+import type { AgentEvent } from "../../protocol/index.ts";
 import type { AnswerInput, Phrases } from "../../subscriber/announcer.ts";
 
 export type Wish =
@@ -58,3 +59,14 @@ export const KEYS: Readonly<Record<string, string>> = {
   "?": "help",
   ...Object.fromEntries([..."123456789"].map((digit) => [digit, digit])),
 };
+
+/** The keys that act by themselves: none while words or numbers are asked for, which begin with the same ones. */
+export function keysDuring(question: AgentEvent | undefined): ReadonlySet<string> {
+  const { accepted_response_kinds: kinds = ["freetext"] } = (question ?? {}) as {
+    accepted_response_kinds?: readonly string[];
+  };
+  const open = question?.type === "aaep:agent.awaiting.clarification";
+  return open && (kinds.includes("freetext") || kinds.includes("numeric"))
+    ? new Set()
+    : new Set(Object.keys(KEYS));
+}

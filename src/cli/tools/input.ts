@@ -20,6 +20,7 @@ export function fileError(error: unknown, name: string): unknown {
 
 /** `-` is standard input. */
 export async function openInput(io: Io, name: string): Promise<Readable> {
+  if (name === "") throw new CommandError("The name of a file is empty. Check what you typed.", EXIT.usage);
   if (name !== "-") {
     try {
       const found = await stat(resolve(io.cwd, name));

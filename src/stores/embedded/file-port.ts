@@ -1,6 +1,6 @@
 /** The files under the embedded store, as little as it needs. Tests put faults in between: full disks, failing syncs, torn writes. */
 import { close, constants, fdatasync, ftruncate, open, read, write } from "node:fs";
-import { mkdir, readdir, readFile, rename, rm, stat } from "node:fs/promises";
+import { link, mkdir, readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { promisify } from "node:util";
 
 export interface OpenFile {
@@ -12,12 +12,20 @@ export interface OpenFile {
   close(): Promise<void>;
 }
 
+export interface FileState {
+  readonly size: number;
+  /** The number by which the file system knows it. */
+  readonly inode: string;
+  /** When it was made, in milliseconds; 0 where the file system does not know. */
+  readonly born: number;
+}
+
 export interface FilePort {
   list(directory: string): Promise<string[]>;
   /** The whole file, or the bytes from one place up to another. */
   read(path: string, from?: number, to?: number): Promise<Uint8Array>;
-  /** The number by which the file system knows it; a copy has another. */
-  stat(path: string): Promise<{ readonly size: number; readonly inode: string }>;
+  /** What tells a file from a copy of it: its number, and when it was made, as a number that was given up is used again. */
+  stat(path: string): Promise<FileState>;
   /**
    * For appending; made if it is not there. `exclusive` fails where it is. `durable`: what is appended may be made safe
    * at once, where the system can do both in one step; `sync` is called all the same.
@@ -27,6 +35,8 @@ export interface FilePort {
   syncDirectory(directory: string): Promise<void>;
   remove(path: string): Promise<void>;
   rename(from: string, to: string): Promise<void>;
+  /** A second name for a file; fails where there is a file of that name. */
+  link(from: string, to: string): Promise<void>;
   ensureDirectory(path: string): Promise<void>;
 }
 
@@ -66,8 +76,8 @@ export const nodeFiles: FilePort = {
     }
   },
   async stat(path) {
-    const { size, ino } = await stat(path, { bigint: true });
-    return { size: Number(size), inode: String(ino) };
+    const { size, ino, birthtimeMs } = await stat(path, { bigint: true });
+    return { size: Number(size), inode: String(ino), born: Number(birthtimeMs) };
   },
   async open(path, exclusive = false, durable = false) {
     // Elsewhere it syncs in a second step: Windows has no such flag, and on macOS it stops short of the drive's own cache.
@@ -96,6 +106,7 @@ export const nodeFiles: FilePort = {
   },
   remove: (path) => rm(path, { force: true }),
   rename,
+  link,
   ensureDirectory: async (path) => void (await mkdir(path, { recursive: true, mode: 0o700 })),
 };
 
@@ -104,14 +115,13 @@ export async function replaceFile(
   files: FilePort,
   directory: string,
   path: string,
-  content: Uint8Array | ((inode: string) => string),
+  content: Uint8Array | ((state: FileState) => string),
 ): Promise<void> {
   const temporary = `${path}.new`;
   await files.remove(temporary);
   const file = await files.open(temporary, true);
   try {
-    const bytes =
-      typeof content === "function" ? Buffer.from(content((await files.stat(temporary)).inode)) : content;
+    const bytes = typeof content === "function" ? Buffer.from(content(await files.stat(temporary))) : content;
     await file.append(bytes);
     await file.sync();
   } finally {

@@ -11,7 +11,12 @@ export const IDENTITY = "identity.json";
 interface Kept extends LogIdentity {
   /** The file's own number when it was written: in a copy it does not fit any more. */
   readonly inode?: string;
+  /** When the file was made, in milliseconds: where a log was deleted and put back, it may well get the same number. */
+  readonly born?: number;
 }
+
+/** Some file systems know no such time and tell another one, which moves a little while the file is made. */
+const SAME_TIME_MS = 10_000;
 
 export async function identify(
   directory: string,
@@ -21,10 +26,11 @@ export async function identify(
   const path = join(directory, IDENTITY);
   const kept = await readIdentity(directory, files);
   if (kept) {
-    const { inode } = await files.stat(path);
-    if (kept.inode === inode) return { epoch: kept.epoch, key: kept.key };
+    const { inode, born } = await files.stat(path);
     // Written before files were numbered: the same log, from now on with its number.
     if (kept.inode === undefined) return write(directory, files, kept);
+    if (kept.inode === inode && Math.abs(born - (kept.born ?? born)) < SAME_TIME_MS)
+      return { epoch: kept.epoch, key: kept.key };
   }
   return renewIdentity(directory, files, random);
 }
@@ -41,9 +47,14 @@ export async function readIdentity(directory: string, files: FilePort): Promise<
   const text = await readText(files, path);
   if (text === undefined) return undefined;
   try {
-    const { epoch, key, inode } = JSON.parse(text) as Kept;
+    const { epoch, key, inode, born } = JSON.parse(text) as Kept;
     if (/^[A-Za-z0-9]{6}$/.test(epoch) && Number.isInteger(key))
-      return { epoch, key, ...(inode === undefined ? {} : { inode }) };
+      return {
+        epoch,
+        key,
+        ...(inode === undefined ? {} : { inode }),
+        ...(born === undefined ? {} : { born }),
+      };
   } catch {
     // Said below.
   }
@@ -54,8 +65,8 @@ export async function readIdentity(directory: string, files: FilePort): Promise<
 }
 
 async function write(directory: string, files: FilePort, { epoch, key }: LogIdentity): Promise<LogIdentity> {
-  await replaceFile(files, directory, join(directory, IDENTITY), (inode) =>
-    JSON.stringify({ epoch, key, inode }),
+  await replaceFile(files, directory, join(directory, IDENTITY), ({ inode, born }) =>
+    JSON.stringify({ epoch, key, inode, born }),
   );
   return { epoch, key };
 }

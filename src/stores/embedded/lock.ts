@@ -1,5 +1,5 @@
 /** One process writes a log at a time; a second one is told which. The lock of a process that died keeps nobody out. */
-import { readFile } from "node:fs/promises";
+import { readFile, realpath } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { EarshotError } from "../../protocol/errors.ts";
 import { type FilePort, readText } from "./file-port.ts";
@@ -11,7 +11,9 @@ export type ProcessMark = (pid: number) => Promise<string | undefined>;
 export const processMark: ProcessMark = async (pid) => {
   try {
     const stat = await readFile(`/proc/${pid}/stat`, "utf8");
-    return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19];
+    const [state = "", ...rest] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    // Dead, and only waiting for its parent to notice: in a container that may be never.
+    return state === "Z" || state === "X" ? undefined : rest[18];
   } catch {
     try {
       process.kill(pid, 0);
@@ -31,7 +33,8 @@ export async function lockDirectory(
   files: FilePort,
   mark: ProcessMark,
 ): Promise<() => Promise<void>> {
-  const place = resolve(directory);
+  // By whatever way it is reached: a link to it is the same log.
+  const place = await realpath(directory).catch(() => resolve(directory));
   const path = join(directory, "lock");
   if (mine.has(place)) throw inUse(directory, process.pid);
   mine.add(place);
@@ -54,15 +57,34 @@ const inUse = (directory: string, pid: number): EarshotError =>
     `The log in ${directory} is being written by process ${pid}. Stop it, or use another directory.`,
   );
 
+/** File systems without second names answer with one of these. */
+const NO_LINKS = new Set(["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS"]);
+
+/** It appears with its text in it: an empty one would look like nobody's to whoever comes just then. */
 async function claim(files: FilePort, path: string, text: string): Promise<boolean> {
+  const draft = `${path}.draft-${process.pid}`;
+  await files.remove(draft);
+  await create(files, draft, text);
   try {
-    const file = await files.open(path, true);
-    await file.append(Buffer.from(text));
-    await file.close();
+    await files.link(draft, path).catch((error: NodeJS.ErrnoException) => {
+      if (!NO_LINKS.has(error.code ?? "")) throw error;
+      return create(files, path, text);
+    });
     return true;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
     return false;
+  } finally {
+    await files.remove(draft);
+  }
+}
+
+async function create(files: FilePort, path: string, text: string): Promise<void> {
+  const file = await files.open(path, true);
+  try {
+    await file.append(Buffer.from(text));
+  } finally {
+    await file.close();
   }
 }
 

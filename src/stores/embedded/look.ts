@@ -99,4 +99,4 @@ const noLog = (directory: string): EarshotError =>
   );
 
 const explain = (error: unknown, directory: string): unknown =>
-  (error as NodeJS.ErrnoException).code === "ENOENT" ? noLog(directory) : error;
+  ["ENOENT", "ENOTDIR"].includes((error as NodeJS.ErrnoException).code ?? "") ? noLog(directory) : error;

@@ -66,8 +66,12 @@ export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<
   const { segment_bytes = Math.min(64 * MIB, Math.max(MIB, Math.floor((retain?.bytes ?? 512 * MIB) / 8))) } =
     options;
   const sync = durability === "sync";
-  await files.ensureDirectory(directory);
-  const unlock = await lockDirectory(directory, files, options.processMark ?? processMark);
+  const unlock = await files
+    .ensureDirectory(directory)
+    .then(() => lockDirectory(directory, files, options.processMark ?? processMark))
+    .catch((error: Error) => {
+      throw error instanceof EarshotError ? error : cannotKeep(directory, error);
+    });
   const { ledger, torn, identity, writer } = await prepare().catch(async (error) => {
     await unlock();
     throw error;
@@ -250,6 +254,13 @@ function recordsIn(group: readonly Waiting[]): LogRecord[] {
   for (const { record } of group) if (record) records.push(record);
   return records;
 }
+
+const cannotKeep = (directory: string, cause: Error): EarshotError =>
+  new EarshotError(
+    "log_unwritable",
+    `No log can be kept in ${directory}: ${cause.message}. Name a directory that this process may write to.`,
+    { cause },
+  );
 
 const cannotWrite = (directory: string, cause: Error): EarshotError =>
   new EarshotError(

@@ -16,6 +16,8 @@ interface WriterOptions {
   readonly wallTime: () => number;
 }
 
+const LOOK_MS = 1000;
+
 /** Cuts an unfinished write off the end, and keeps the bytes beside the log: they may be all there is of something. */
 export async function repairTail(
   directory: string,
@@ -43,6 +45,7 @@ export class SegmentWriter {
   readonly #encoder = new RecordEncoder();
   #file: OpenFile | undefined;
   #begun = false;
+  #lookedAt = 0;
 
   constructor(options: WriterOptions) {
     this.#options = options;
@@ -70,6 +73,7 @@ export class SegmentWriter {
     const places: number[] = [];
     const bytes = this.#encoder.encode(records, places);
     const file = await this.#fileFor(bytes.byteLength);
+    await this.#lookAgain();
     await file.append(bytes);
     if (this.#options.sync) await file.sync();
     const { ledger } = this.#options;
@@ -77,6 +81,24 @@ export class SegmentWriter {
     const { size } = segment;
     for (let i = 0; i < records.length; i++) ledger.take(segment, records[i]!.batch, size + places[i]!);
     segment.size = size + bytes.byteLength;
+  }
+
+  /**
+   * A file that somebody removed or wrote to takes what is appended without a word, and it is lost. Looking each time
+   * would cost as much as writing: now and then is enough to notice within a second that nothing is kept any more.
+   */
+  async #lookAgain(): Promise<void> {
+    const now = this.#options.wallTime();
+    if (Math.abs(now - this.#lookedAt) < LOOK_MS) return;
+    this.#lookedAt = now;
+    const { directory, files, ledger } = this.#options;
+    const { name, size } = ledger.segments.at(-1)!;
+    const found = await files.stat(join(directory, name)).catch((error: NodeJS.ErrnoException) => {
+      if (error.code === "ENOENT") throw new Error(`${name} was removed while it was in use.`);
+      throw error;
+    });
+    if (found.size !== size)
+      throw new Error(`${name} has ${found.size} bytes in place of ${size}: something else writes to it.`);
   }
 
   /** Whether a segment was begun since this was last asked: then an older one may be due. */

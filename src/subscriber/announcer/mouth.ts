@@ -87,6 +87,16 @@ export class Mouth {
     return skipped;
   }
 
+  /** Takes out a question's wording, whose place something newer takes. What is being said is said to its end. */
+  unsay(source: string, reply_token: string): void {
+    this.skip(
+      (one) =>
+        one.asked !== undefined &&
+        one.reply_token === reply_token &&
+        one.session_id?.startsWith(`${source} `) === true,
+    );
+  }
+
   /** What waited, in a few sentences: how much, how things ended, the last words. All of it is in the history. */
   catchUp(now: number): void {
     const waiting = this.queue.waiting.filter(({ urgency }) => urgency !== "critical");

@@ -2,6 +2,14 @@
 import type { Scenario } from "../scenario.ts";
 import { PRETENDED, together } from "../words.ts";
 
+/** "I am in Lagos." names Lagos. */
+const placeIn = (answer: string): string =>
+  answer
+    .trim()
+    .replace(/^(?:i['’]?\s?a?m|estoy|je suis)\s+/iu, "")
+    .replace(/^(?:in|at|en|à|au|في)\s+/iu, "")
+    .replace(/(?:にいます|です)?[.。!]*$/u, "");
+
 export const weather: Scenario = {
   name: "weather",
   about: "A question in free text, with an assumption where no answer comes.",
@@ -46,7 +54,7 @@ export const weather: Scenario = {
       },
       default: "Lagos",
     });
-    const place = String(answer ?? "Lagos").slice(0, 100);
+    const place = placeIn(String(answer ?? "Lagos")).slice(0, 100);
     await session.tool(
       {
         tool: "fetch_weather",
