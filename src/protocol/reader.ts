@@ -48,8 +48,16 @@ function readRest(text: string, known: Beginning): object | undefined {
     count++;
   }
   // Anything unusual is for `parse` to judge.
-  if (count !== OWN.length || LONE_SURROGATE.test(own["chunk"] as string)) return undefined;
-  return Object.assign({}, known.fields, own);
+  if (count !== OWN.length || !Number.isSafeInteger(own["position"])) return undefined;
+  if (LONE_SURROGATE.test(own["chunk"] as string)) return undefined;
+  const message: Record<string, unknown> = { ...known.fields };
+  message["event_id"] = own["event_id"];
+  message["timestamp"] = own["timestamp"];
+  message["chunk"] = own["chunk"];
+  message["position"] = own["position"];
+  message["complete"] = own["complete"];
+  message["coalesce_hint"] = own["coalesce_hint"];
+  return message;
 }
 
 /** What the next chunk may begin with, too: whole fields, and none that is a chunk's own. */
@@ -64,8 +72,10 @@ function beginningOf(text: string, message: object): Beginning | undefined {
   }
   const whole = Object.keys(fields).length + OWN.length === Object.keys(message).length;
   if (!whole || !("type" in fields)) return undefined;
-  freeze(fields);
-  return { text: text.slice(0, end + 1), fields };
+  for (const value of Object.values(fields)) freeze(value);
+  // The places of a chunk's own fields are there from the start: copies with fields added are slow to make and to read.
+  for (const name of OWN) (fields as Record<string, unknown>)[name] = undefined;
+  return { text: text.slice(0, end + 1), fields: { ...fields } };
 }
 
 function freeze(value: unknown): void {

@@ -23,7 +23,8 @@ import { speakOutput } from "./announcer/speak-output.ts";
 import { StillWorking } from "./announcer/still-working.ts";
 import { UrgencyGuard } from "./announcer/urgency.ts";
 import { type Asked, type Run, textOf, type Utterance, type UtteranceKind } from "./announcer/utterance.ts";
-import { type AnswerInput, type AutoAnswer, Desk, type Outgoing } from "./replies.ts";
+import type { AnswerInput, AutoAnswer, Outgoing } from "./answers.ts";
+import { Desk } from "./replies.ts";
 
 export type { Catalog, Message, MessageKey } from "./catalogs/catalog.ts";
 export { CATALOGS, catalogFor } from "./catalogs/index.ts";
@@ -52,7 +53,7 @@ export class Announcer {
   readonly #quiet = new StillWorking();
   readonly #guard = new UrgencyGuard();
   readonly #flood = new FloodGuard();
-  readonly #passing = new PassingStates((stale) => void this.#mouth.skip(stale));
+  readonly #passing = new PassingStates((stale) => this.#mouth.drop(stale));
   readonly #muted = new Set<string>();
   /** Lines that are down: nobody knows whether agents behind them still work. */
   readonly #lost = new Set<string>();
@@ -118,7 +119,8 @@ export class Announcer {
   /** `source` keeps apart agents heard over several connections. */
   hear(event: AgentEvent, now: number, source = ""): void {
     this.#sources.set(event, source);
-    for (const one of this.#order.take(event, now)) this.#tell(one, now, this.#sources.get(one) ?? source);
+    for (const one of this.#order.take(event, now, source))
+      this.#tell(one, now, this.#sources.get(one) ?? source);
     this.#hold(now);
   }
 
@@ -315,7 +317,7 @@ export class Announcer {
 
   #announce(event: AgentEvent, session: Session, now: number): void {
     const reader = this.#reader(event);
-    const { name, ambiguous } = this.#sessions.spoken(session, this.phrases);
+    const { name } = this.#sessions.spoken(session, this.phrases);
     const { load } = this.#settings;
     const told = tell(event, { reader, verbosity: this.#verbosity(event.type), load, name });
     if (!told) return;
@@ -327,15 +329,19 @@ export class Announcer {
     const parts: Run[][] = [...reader.warnings(), words];
     if (terminal && load === "low") parts.push(...this.#account.sentence(session, this.phrases));
     const own = told.kind === "handoff" || told.kind === "unknown";
-    const all =
-      ambiguous && !own
-        ? [this.phrases.say("named", { agent: name, words: this.phrases.join(parts) })]
-        : parts;
     const urgency = this.#guard.of(event, now);
-    const say = (at: number, old: boolean) => this.#say(told.kind, urgency, all, at, session, old);
+    const say = (at: number, old: boolean) =>
+      this.#say(told.kind, urgency, own ? parts : this.#named(session, parts), at, session, old);
     const passing = told.kind === "state" && urgency !== "critical" && load !== "high";
     if (!passing || quiet) return say(now, quiet);
     this.#passing.add(session, now, say);
+  }
+
+  /** With the name where it is unclear who speaks. */
+  #named(session: Session, parts: readonly (readonly Run[])[]): readonly (readonly Run[])[] {
+    const { name, ambiguous } = this.#sessions.spoken(session, this.phrases);
+    if (!ambiguous) return parts;
+    return [this.phrases.say("named", { agent: name, words: this.phrases.join(parts) })];
   }
 
   #read(outputs: readonly ReadyOutput[], now: number): void {
@@ -345,13 +351,11 @@ export class Announcer {
   #readOne({ ready, content_type, session }: ReadyOutput, now: number): void {
     const spoken = speakOutput(ready, content_type, this.phrases);
     if (spoken.details.length > 0) this.#details = [...spoken.details];
-    const { name, ambiguous } = this.#sessions.spoken(session, this.phrases);
     if (ready.missing) this.#say("notice", "normal", [this.phrases.say("gap")], now, session);
     if (spoken.mixed) this.#say("notice", "normal", [this.phrases.say("mixed_scripts")], now, session);
     if (spoken.hidden) this.#say("notice", "normal", [this.phrases.say("hidden_text")], now, session);
     spoken.sentences.forEach((words, index) => {
-      const named = ambiguous && index === 0 ? this.phrases.say("named", { agent: name, words }) : words;
-      this.#say("output", "normal", [named], now, session);
+      this.#say("output", "normal", index === 0 ? this.#named(session, [words]) : [words], now, session);
     });
   }
 

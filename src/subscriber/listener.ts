@@ -5,8 +5,8 @@
 import type { Clock } from "../protocol/clock.ts";
 import { systemClock } from "../protocol/clock.ts";
 import type { Announcer } from "./announcer.ts";
+import type { AnswerInput, Outgoing } from "./answers.ts";
 import type { ClarificationAsk, ConfirmationAsk } from "./asks.ts";
-import type { AnswerInput, Outgoing } from "./replies.ts";
 import type { Subscriber } from "./subscriber.ts";
 
 export interface ListenerOptions {

@@ -1,9 +1,9 @@
 /** A question in words: our frame, their content, the parameters themselves (A07, CON-49), and what counts as an answer. */
-import { EXTENSION_PREFIX } from "../protocol/extension.ts";
+import { type Deadline, EXTENSION_PREFIX } from "../protocol/extension.ts";
 import type { AwaitingClarification, AwaitingConfirmation } from "../protocol/types.ts";
 import type { Reader } from "./announcer/reader.ts";
 import type { Run } from "./announcer/utterance.ts";
-import type { AnswerInput } from "./replies.ts";
+import type { AnswerInput } from "./answers.ts";
 
 export type QuestionEvent = AwaitingConfirmation | AwaitingClarification;
 
@@ -31,6 +31,12 @@ function stable(value: unknown): string {
   return `{${keys.map((key) => `${JSON.stringify(key)}:${stable(fields[key])}`).join()}}`;
 }
 
+/** How long there is to answer, where the producer says so. */
+export const deadlineOf = (event: QuestionEvent): Deadline | undefined => {
+  const deadline = event.extensions?.[EXTENSION_PREFIX]?.["deadline"] as Deadline | undefined;
+  return typeof deadline?.seconds_left === "number" && deadline.seconds_left > 0 ? deadline : undefined;
+};
+
 export function questionParts(
   event: QuestionEvent,
   reader: Reader,
@@ -38,6 +44,7 @@ export function questionParts(
   leftMs: number,
   brief: boolean,
 ): { readonly parts: Run[][]; readonly answers: Run[][] } {
+  reader.heed(event.producer.agent_name);
   const parts =
     event.type === "aaep:agent.awaiting.confirmation"
       ? permission(event, reader, agent)
@@ -147,6 +154,7 @@ export function readBackParts(
   agent: string,
 ): { readonly parts: Run[][]; readonly answers: Run[][] } {
   const { phrases } = reader;
+  reader.heed(event.producer.agent_name);
   const shown = params(event, reader);
   const action = reader.field("action") ?? "";
   const parts = [

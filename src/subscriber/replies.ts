@@ -4,12 +4,14 @@
  * inputs with the parameters read back in between, and "allowed" is said only once the producer took it.
  * Pure: events, inputs and the time in; words and messages to send out.
  */
-import { type Deadline, EXTENSION_PREFIX, type QuestionOutcome } from "../protocol/extension.ts";
+import type { Deadline, QuestionOutcome } from "../protocol/extension.ts";
 import type { AwaitingClarification, AwaitingConfirmation } from "../protocol/types.ts";
 import type { Reader } from "./announcer/reader.ts";
 import type { Asked, Run, UtteranceKind } from "./announcer/utterance.ts";
+import { type AnswerInput, type AutoAnswer, type Outgoing, ruleFor } from "./answers.ts";
 import type { MessageKey } from "./catalogs/catalog.ts";
 import {
+  deadlineOf,
   essenceRun,
   fingerprint,
   isGrave,
@@ -19,37 +21,6 @@ import {
   readBackParts,
   toResponse,
 } from "./question-words.ts";
-
-export type AnswerInput =
-  | { readonly kind: "no" | "confirm" | "more" }
-  /** `unsure`: it may not have come by hand, so that it takes a second step whatever is asked. */
-  | { readonly kind: "yes"; readonly unsure?: boolean }
-  /** A person's own words, or the number of a choice. */
-  | { readonly kind: "text"; readonly text: string };
-
-/** What is to be sent; whoever does adds subscription and time, and reports back with `sent`. */
-export type Outgoing =
-  | {
-      readonly do: "confirm";
-      readonly reply_token: string;
-      readonly source: string;
-      readonly decision: "accept" | "reject";
-      readonly decided_by?: string;
-    }
-  | {
-      readonly do: "answer";
-      readonly reply_token: string;
-      readonly source: string;
-      readonly response: string | boolean | number;
-    }
-  | { readonly do: "more_time"; readonly reply_token: string; readonly source: string };
-
-/** A person's standing answer, for one agent and one action, word for word (CON-75). */
-export interface AutoAnswer {
-  readonly agent_id: string;
-  readonly action: string;
-  readonly decision: "accept" | "reject";
-}
 
 /** Something to be said about a question. */
 export interface Line {
@@ -101,12 +72,17 @@ interface Question {
 const WARN_AT = [60_000, 20_000];
 
 const ANSWER_GRACE_MS = 10_000;
+/** A word that another question waits, at most so often: an agent with a hundred of them must not drown the first. */
+const ANOTHER_EVERY_MS = 5_000;
 
 export class Desk {
   readonly #options: DeskOptions;
   readonly #open = new Map<string, Question>();
   #current: Question | undefined;
   #arrivals = 0;
+  #anotherAt = Number.NEGATIVE_INFINITY;
+  /** Questions came since of which nothing was said. */
+  #anotherDue = false;
 
   constructor(options: DeskOptions) {
     this.#options = options;
@@ -135,10 +111,8 @@ export class Desk {
     const known = this.#open.get(`${source} ${token}`);
     const print = fingerprint(event);
     if (known) {
-      known.deadline =
-        deadlineOf(event)?.seconds_left === undefined
-          ? known.deadline
-          : now + deadlineOf(event)!.seconds_left * 1000;
+      const moved = deadlineOf(event);
+      if (moved) known.deadline = now + moved.seconds_left * 1000;
       if (known.print === print) return;
       this.#options.unsay(source, token);
       // An answer on its way was to other words: whatever comes of it, this one has none yet.
@@ -169,15 +143,29 @@ export class Desk {
     };
     if (this.#auto(question, now)) return;
     this.#open.set(`${source} ${token}`, question);
-    if (this.#current) {
-      const agent = this.#options.name(event, source);
-      this.#say(
-        question,
-        "question",
-        [this.#reader(question).phrases.say("another_question", { agent })],
-        now,
-      );
-    } else this.#put(question, now);
+    if (this.#current) this.#another(question, now);
+    else this.#put(question, now);
+  }
+
+  #another(question: Question, now: number): void {
+    if (now < this.#anotherAt + ANOTHER_EVERY_MS) {
+      this.#anotherDue = true;
+      return;
+    }
+    this.#anotherAt = now;
+    const agent = this.#options.name(question.event, question.source);
+    this.#say(question, "question", [this.#reader(question).phrases.say("another_question", { agent })], now);
+  }
+
+  /** Those that came in a row, in one sentence. */
+  #others(now: number): void {
+    if (!this.#anotherDue || now < this.#anotherAt + ANOTHER_EVERY_MS) return;
+    this.#anotherDue = false;
+    this.#anotherAt = now;
+    const count = this.#open.size - 1;
+    if (!this.#current || count === 0) return;
+    const { phrases } = this.#reader(this.#current);
+    this.#say(this.#current, "question", [phrases.say("questions_waiting", { count })], now);
   }
 
   /** A person said something. */
@@ -260,6 +248,7 @@ export class Desk {
   }
 
   tick(now: number): void {
+    this.#others(now);
     for (const question of [...this.#open.values()]) {
       // An answer on its way may have made it: then it is the producer's word that counts.
       if (now >= question.deadline + (question.sent ? ANSWER_GRACE_MS : 0)) {
@@ -285,6 +274,7 @@ export class Desk {
     const times = [...this.#open.values()].map(({ deadline, warned, sent }) =>
       sent ? deadline + ANSWER_GRACE_MS : deadline - (WARN_AT[warned] ?? 0),
     );
+    if (this.#anotherDue) times.push(this.#anotherAt + ANOTHER_EVERY_MS);
     return times.length === 0 ? undefined : Math.min(...times);
   }
 
@@ -365,10 +355,10 @@ export class Desk {
   }
 
   #thank(question: Question, now: number): void {
-    const key = { accept: "accepted", reject: "rejected", answer: "answered" } as const;
-    this.#note(question, key[question.sent!], now);
-    const outcome = { accept: "accepted", reject: "rejected", answer: "answered" } as const;
-    this.#remove(question, outcome[question.sent!], now);
+    const outcomes = { accept: "accepted", reject: "rejected", answer: "answered" } as const;
+    const outcome = outcomes[question.sent!];
+    this.#note(question, outcome, now);
+    this.#remove(question, outcome, now);
   }
 
   #remove(question: Question, outcome: QuestionOutcome | "ended" | "closed", now: number): void {
@@ -390,14 +380,8 @@ export class Desk {
   #auto(question: Question, now: number): boolean {
     const { event, source, token } = question;
     if (event.type !== "aaep:agent.awaiting.confirmation") return false;
-    const rule = this.#options.auto_answers.find(
-      (one) => one.agent_id === event.producer.agent_id && one.action === event.action,
-    );
-    if (
-      !rule ||
-      (rule.decision === "accept" && (isGrave(event) || event.allowed_replies?.includes("accept") === false))
-    )
-      return false;
+    const rule = ruleFor(event, this.#options.auto_answers);
+    if (!rule) return false;
     this.#options.send({
       do: "confirm",
       reply_token: token,
@@ -411,8 +395,3 @@ export class Desk {
     return true;
   }
 }
-
-const deadlineOf = (event: QuestionEvent): Deadline | undefined => {
-  const deadline = event.extensions?.[EXTENSION_PREFIX]?.["deadline"] as Deadline | undefined;
-  return typeof deadline?.seconds_left === "number" && deadline.seconds_left > 0 ? deadline : undefined;
-};

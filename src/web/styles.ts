@@ -36,6 +36,7 @@ button[aria-disabled=true] { border-style: dashed; cursor: default; }
 input[type=radio] { min-block-size: 1.5rem; min-inline-size: 1.5rem; }
 .bar, .actions, .controls { display: flex; flex-wrap: wrap; gap: 0.75rem; align-items: end; }
 .actions { margin-block-start: 1.25rem; }
+.controls { margin-block-start: 0.5rem; }
 .control { display: grid; gap: 0.2rem; }
 .waiting { border: 0.2rem solid currentColor; border-radius: 0.4em; padding: 0.75rem; margin-block: 0.75rem; }
 .waiting p { margin-block: 0 0.5rem; font-weight: 600; }

@@ -144,4 +144,30 @@ describe("the tabs of a browser", () => {
     alone.start();
     expect([led, alone.leads, alone.speaks, alone.alone]).toEqual([1, true, true, true]);
   });
+
+  it("are on their own where the browser has locks and channels but denies them", async () => {
+    const denied = () => Promise.reject(new DOMException("Not here", "SecurityError"));
+    const hosts = [
+      { navigator: { locks: { request: denied } }, BroadcastChannel },
+      {
+        navigator: { locks: { request: denied } },
+        BroadcastChannel: class {
+          constructor() {
+            throw new DOMException("Not here", "SecurityError");
+          }
+        },
+      },
+    ] as unknown as TabsHost[];
+    for (const host of hosts) {
+      let led = 0;
+      const events = { lead: () => void led++, follow() {}, message() {}, speaker() {} };
+      const alone = new Tabs("agent", "tab", { at: 1, visible: true }, events, host);
+      alone.start();
+      await Promise.resolve();
+      await Promise.resolve();
+      expect([led, alone.leads, alone.speaks, alone.alone]).toEqual([1, true, true, true]);
+      alone.post("nobody hears it");
+      alone.close();
+    }
+  });
 });

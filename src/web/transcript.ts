@@ -45,10 +45,6 @@ export class Transcript {
     this.#announcer = announcer;
   }
 
-  get empty(): boolean {
-    return this.#turns.size === 0;
-  }
-
   /** What the person wrote, where the page wants it shown. */
   person(text: string): void {
     const node = this.#section(this.#words().you, "person");

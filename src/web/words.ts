@@ -25,9 +25,7 @@ export type WordKey =
   | "postponed"
   | "title"
   | "transcript"
-  | "empty"
   | "you"
-  | "now"
   | "connecting"
   | "connected"
   | "lost"
@@ -74,9 +72,7 @@ export const english: Words = {
   postponed: "Put off, not answered. To return to it, press {key}, or the button: {button}.",
   title: "Question waiting",
   transcript: "Transcript",
-  empty: "Nothing yet.",
   you: "You",
-  now: "Now",
   connecting: "Connecting.",
   connected: "Connected to {agent}.",
   lost: "The connection was lost. Trying again.",

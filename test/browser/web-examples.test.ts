@@ -74,6 +74,7 @@ describe.skipIf(skipsBrowser)(`the examples for pages${BROWSER_NOTE}`, () => {
     const context = await newContext(browser);
     try {
       const page = await openPage(context, await started(name));
+      await page.evaluate(() => document.querySelector("earshot-live")!.setAttribute("speed", "fast"));
       await page.focus("#message");
       await page.keyboard.type("hello");
       await page.keyboard.press("Enter");

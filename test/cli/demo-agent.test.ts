@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { afterEach, describe, expect, it } from "vitest";
 import { createDemo, type Demo } from "../../src/cli/demo/agent.ts";
-import { addressIn, nameIn, numberIn, recordIn } from "../../src/cli/demo/details.ts";
+import { addressIn, nameIn, numberIn, placeIn, recordIn } from "../../src/cli/demo/details.ts";
 import { languageOf, matchScenario } from "../../src/cli/demo/match.ts";
 import { piecesOf } from "../../src/cli/demo/pieces.ts";
 import { HOUSEHOLD, SCENARIOS } from "../../src/cli/demo/scenarios.ts";
@@ -351,6 +351,11 @@ describe("what is meant", () => {
     expect(nameIn("send it to maria@example.com")).toBeUndefined();
     expect(addressIn("mail test@example.com, please")).toBe("test@example.com");
     expect(recordIn("delete record ID 00123")).toBe("00123");
+    expect(
+      ["Lagos", "in Berlin", "I am in São Paulo.", "I'm in Oslo", "estoy en Lima", "je suis à Lyon"].map(
+        placeIn,
+      ),
+    ).toEqual(["Lagos", "Berlin", "São Paulo", "Oslo", "Lima", "Lyon"]);
   });
 
   it("pieces are the whole text, in order, and never half a character", () => {

@@ -267,12 +267,17 @@ describe("earshot demo without a terminal", () => {
     [["--speed", "fast"], "--speed takes a number above 0"],
     [["--scenario", "flod"], 'There is no scenario "flod". Did you mean "flood"?'],
     [["--lang", "!"], "--lang takes a language tag"],
-    [["--data", "package.json"], '--data takes a directory, and "package.json" is a file'],
     [["please"], 'demo takes no argument, but was given "please".'],
   ])("%j is refused with a sentence", async (flags, says) => {
     const { code, err, out } = await earshot(["demo", ...flags]);
     expect([code, out]).toEqual([2, ""]);
     expect(err).toContain(says);
+  });
+
+  it("says that a file is no directory for the log", async () => {
+    const { code, err, out } = await earshot(["demo", "--port", "0", "--data", "package.json"]);
+    expect([code, out]).toEqual([1, ""]);
+    expect(err).toMatch(/^earshot: No log can be kept in \S+package\.json: .* Name a directory/);
   });
 });
 

@@ -5,20 +5,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { build } from "esbuild";
 import { afterAll, describe, expect, it } from "vitest";
-import { createRecord, recordOf, verifyRecord } from "../../src/hub/record.ts";
-import type { LogStore } from "../../src/hub/store.ts";
-import { createProducer } from "../../src/producer/producer.ts";
-import type { Session } from "../../src/producer/session.ts";
+import { recordOf, verifyRecord } from "../../src/hub/record.ts";
 import { type FilePort, nodeFiles } from "../../src/stores/embedded/file-port.ts";
-import {
-  backupLog,
-  type EmbeddedStoreOptions,
-  openEmbeddedStore,
-  readLog,
-  restoreLog,
-} from "../../src/stores/embedded/store.ts";
-import { createFakeClock, listen } from "../../src/testing/index.ts";
+import { backupLog, readLog, restoreLog } from "../../src/stores/embedded/store.ts";
+import { listen } from "../../src/testing/index.ts";
 import { root, runProgram } from "../cli/support.ts";
+import { open, transfer, until } from "./agent.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "earshot-faults-"));
 const mounts: string[] = [];
@@ -40,44 +32,6 @@ function smallDisk(name: string, size: string): string | undefined {
   mounts.push(place);
   return place;
 }
-
-/** An agent on the log in a directory, with its record. */
-async function open(directory: string, options: Partial<EmbeddedStoreOptions> = {}, at?: string) {
-  const warned: string[] = [];
-  const warn = (sentence: string) => void warned.push(sentence);
-  const store = await openEmbeddedStore({ directory, warn, ...options });
-  const record = createRecord({ store, warn });
-  const clock = createFakeClock(at);
-  const agent = createProducer({
-    agent_id: "org.example.bank",
-    store: record.store,
-    audit: record.audit,
-    clock,
-    warn,
-  });
-  return { store, record, clock, agent, warned };
-}
-
-/** A real disk takes its time: each turn waits for what is under way. */
-async function until(store: Pick<LogStore, "append">, done: () => boolean): Promise<void> {
-  for (let turn = 0; turn < 1000 && !done(); turn++) await store.append([]);
-  expect(done()).toBe(true);
-}
-
-const transfer = (session: Session, done: unknown[], amount = 500) =>
-  session.tool(
-    {
-      tool: "transfer",
-      key: "the transfer",
-      risk: "high",
-      irreversible: true,
-      params: { amount },
-      summary: "Transferring.",
-      action: ({ amount }) => `Transfer ${amount} dollars.`,
-      consequence: "Funds move at once.",
-    },
-    ({ amount }) => void done.push(amount),
-  );
 
 describe("a disk that is full", () => {
   it("F03: acknowledges nothing more, tells everyone, executes nothing, and loses nothing that was acknowledged", async (context) => {
@@ -148,25 +102,30 @@ import { createProducer } from ${JSON.stringify(`${root}src/index.ts`)};
 });
 
 describe("a disk that fails", () => {
-  /** Fails one sync, and works again ever after, as some systems do. */
-  function failingOnce(when: (text: string) => boolean): FilePort {
+  const broken = () => Object.assign(new Error("EIO: i/o error"), { code: "EIO" });
+
+  /** Fails once, and works again ever after, as some systems do: in the sync, or in a write that syncs as it writes. */
+  function failingOnce(where: "append" | "sync", when: (text: string) => boolean): FilePort {
     let failed = false;
     return {
       ...nodeFiles,
-      async open(path, exclusive) {
-        const file = await nodeFiles.open(path, exclusive);
+      async open(path, exclusive, durable) {
+        const file = await nodeFiles.open(path, exclusive, where === "append" && durable);
         let written = "";
+        const fail = (at: string): boolean => {
+          const fails = !failed && at === where && path.endsWith(".seg") && when(written);
+          failed ||= fails;
+          return fails;
+        };
         return {
           ...file,
-          append(bytes) {
+          async append(bytes) {
             written = Buffer.from(bytes).toString("latin1");
-            return file.append(bytes);
+            await file.append(bytes);
+            if (fail("append")) throw broken();
           },
           async sync() {
-            if (!failed && path.endsWith(".seg") && when(written)) {
-              failed = true;
-              throw Object.assign(new Error("EIO: i/o error, fdatasync"), { code: "EIO" });
-            }
+            if (fail("sync")) throw broken();
             return file.sync();
           },
         };
@@ -174,28 +133,31 @@ describe("a disk that fails", () => {
     };
   }
 
-  it("F04: when the intent cannot be made safe, nothing is executed, and nothing is acknowledged from then on", async () => {
-    const directory = join(folder, "sync");
-    const failures: string[] = [];
-    const first = await open(directory, {
-      files: failingOnce((text) => text.includes('"intent"')),
-      failed: ({ code }) => void failures.push(code),
-    });
-    const ear = listen(first.agent, { confirm: () => "accept" });
-    const session = first.agent.start({ summary: "Paying the rent." });
-    const done: unknown[] = [];
-    await expect(transfer(session, done)).rejects.toThrow();
-    await expect(session.say("Still here?")).rejects.toThrow();
-    expect({ done, failures }).toEqual({ done: [], failures: ["log_failed"] });
-    expect(ear.closed).toBe("producer_shutdown");
-    await first.store.close();
-    // It may be on disk or not, and nobody was told that it is: what comes back is a yes or an unknown, never a run.
-    const second = await open(directory);
-    const outcome = await transfer(second.agent.resume(session.session_id), done);
-    expect(outcome).toMatchObject({ ran: false, outcome: "unknown_outcome" });
-    expect(done).toEqual([]);
-    await second.store.close();
-  });
+  it.each(["append", "sync"] as const)(
+    "F04: when the intent cannot be made safe (%s), nothing is executed, and nothing is acknowledged from then on",
+    async (where) => {
+      const directory = join(folder, where);
+      const failures: string[] = [];
+      const first = await open(directory, {
+        files: failingOnce(where, (text) => text.includes('"intent"')),
+        failed: ({ code }) => void failures.push(code),
+      });
+      const ear = listen(first.agent, { confirm: () => "accept" });
+      const session = first.agent.start({ summary: "Paying the rent." });
+      const done: unknown[] = [];
+      await expect(transfer(session, done)).rejects.toThrow();
+      await expect(session.say("Still here?")).rejects.toThrow();
+      expect({ done, failures }).toEqual({ done: [], failures: ["log_failed"] });
+      expect(ear.closed).toBe("producer_shutdown");
+      await first.store.close();
+      // It may be on disk or not, and nobody was told that it is: what comes back is a yes or an unknown, never a run.
+      const second = await open(directory);
+      const outcome = await transfer(second.agent.resume(session.session_id), done);
+      expect(outcome).toMatchObject({ ran: false, outcome: "unknown_outcome" });
+      expect(done).toEqual([]);
+      await second.store.close();
+    },
+  );
 });
 
 describe("a log that was restored", () => {

@@ -237,6 +237,14 @@ describe("the announcer", () => {
     expect(ear.texts.slice(1, 3)).toEqual(["Planner, task 2: Thinking.", "Planner, task 1: Reading mail."]);
   });
 
+  it("names whose state it is by what is true when it is said (SUB-16)", () => {
+    const event = eventsOf();
+    const other = eventsOf("en", { session_id: "sess_2" });
+    const ear = new Ear().hear(event("state.changed", { from_state: "a", to_state: "thinking" }));
+    ear.wait(100).hear(other("session.started", started)).wait(1000);
+    expect(ear.texts.at(-1)).toBe("Planner, task 1: Thinking.");
+  });
+
   it("at high load leaves out no state, and a critical one never waits", () => {
     const event = eventsOf();
     const state = { from_state: "a", to_state: "thinking" };

@@ -124,14 +124,71 @@ describe("a question", () => {
       confirmation({ reply_token: "rpl_2", action: "Second." }),
       grave({ reply_token: "rpl_3", action: "Third." }),
     );
+    ear.wait(5000);
     expect(ear.texts.slice(1)).toEqual([
       "Planner has another question. It waits its turn.",
-      "Planner has another question. It waits its turn.",
+      "2 more questions wait.",
     ]);
     ear.answer("no");
     expect(ear.texts.at(-1)).toContain("Third.");
     ear.answer("no");
     expect(ear.texts.at(-1)).toContain("Second.");
+  });
+
+  it("in a flood of them is heard all the same: the others are counted, and all of them come", () => {
+    const ear = new Ear({}, () => 3000);
+    for (let i = 0; i < 50; i++) ear.hear(confirmation({ reply_token: `rpl_${i}`, action: `Act ${i}.` }));
+    ear.wait(60_000);
+    expect(ear.texts.slice(1)).toEqual([
+      "Planner has another question. It waits its turn.",
+      "49 more questions wait.",
+    ]);
+    for (let i = 0; i < 50; i++) {
+      expect(ear.announcer.question).toMatchObject({ action: `Act ${i}.` });
+      ear.answer("no").wait(3000);
+    }
+    expect(ear.announcer.question).toBeUndefined();
+  });
+
+  it("that changes while a yes to it is on its way is not said to be allowed, and asks anew (A06)", () => {
+    const ear = new Ear();
+    ear.taken = "later";
+    ear.hear(grave()).answer("yes").answer("confirm");
+    ear.hear(grave({ extra_context: { params: params(9000) } }));
+    expect(ear.texts.at(-2)).toBe(
+      "Your answer was sent, but the agent has not said that it took it. Something about this question changed, so it starts again.",
+    );
+    ear.announcer.sent(ear.sent[0]!, true, ear.now);
+    ear.pump();
+    expect(ear.texts).not.toContain("Allowed.");
+    ear.answer("no");
+    ear.announcer.sent(ear.sent[0]!, true, ear.now);
+    ear.pump();
+    expect(ear.texts).not.toContain("Refused.");
+    ear.announcer.sent(ear.sent[1]!, true, ear.now);
+    ear.pump();
+    expect(ear.texts.at(-1)).toBe("Refused.");
+  });
+
+  it("that is taken back before it could be said is told as taken back, and not asked", () => {
+    const ear = new Ear({}, () => 3000);
+    ear.hear(
+      eventsOf("en", { session_id: "sess_2" })("session.errored", {
+        summary_normal: "No mail.",
+        error_category: "transient",
+      }),
+      grave(),
+      resolves("rpl_1", "withdrawn"),
+    );
+    ear.wait(9000);
+    expect(ear.texts.slice(1, 2)).toEqual(["The agent took this question back: Transfer $500 to savings."]);
+  });
+
+  it("from an agent whose name has look-alike letters says so before it names it (A08)", () => {
+    const producer = { agent_id: "b", agent_name: "B\u0430nk" };
+    const ear = new Ear().hear(confirmation({ producer })).answer({ kind: "yes", unsure: true });
+    for (const text of ear.texts) expect(text).toMatch(/^Careful: some words use look-alike letters/);
+    expect(ear.texts).toHaveLength(2);
   });
 
   it("is warned about near its deadline, twice and not each second, with no countdown needed from the producer (CNF-25)", () => {

@@ -57,11 +57,37 @@ describe("several agents at once", () => {
     ]);
   });
 
+  it("cannot use up one another's ids and numbers: each hears its own (SUB-13)", async () => {
+    const { clock, said, producers } = await setUp(["a", "Planner"], ["b", "Bank"]);
+    const [one, two] = producers as [FakeProducer, FakeProducer];
+    const started = one.event("session.started", { summary_normal: "Planning.", sequence_number: 1 });
+    const forged = two.event("session.started", { summary_normal: "Nothing." });
+    two.say({ ...forged, event_id: started.event_id, session_id: started.session_id, sequence_number: 99 });
+    one.say(started);
+    await clock.settle();
+    expect(said.at(-1)).toBe("Planner: Started: Planning.");
+  });
+
   it("of the same name are told apart by their ids (SUB-16)", async () => {
     const { clock, said, producers } = await setUp(["a-1", "Planner"], ["b-2", "Planner"]);
     for (const one of producers) one.say(one.event("session.started", { summary_normal: "Planning." }));
     await clock.settle();
     expect(said).toEqual(["Started: Planning.", "Planner, b-2: Started: Planning."]);
+  });
+
+  it("whose names sound the same, or that claim one and the same id, are told apart too (SUB-16)", async () => {
+    const { clock, said, producers } = await setUp(
+      ["a-1", "Planner"],
+      ["b-2", "PLANNER!"],
+      ["a-1", "Planner"],
+    );
+    for (const one of producers) one.say(one.event("session.started", { summary_normal: "Planning." }));
+    await clock.settle();
+    expect(said).toEqual([
+      "Started: Planning.",
+      "PLANNER, b-2: Started: Planning.",
+      "Planner, a-1, 2: Started: Planning.",
+    ]);
   });
 
   it("with the same session ids and tokens stay apart; every answer goes to whoever asked (SUB-16, SUB-10)", async () => {

@@ -140,7 +140,7 @@ describe("a reply that does not count", () => {
     const token = await asked(wire, session.session_id);
     await asked(bobs.stream, session.session_id);
     const before = wire.heard.length;
-    for (let i = 0; i < 20; i++) wire.send(reply(spare("rpl"), String(subscription_id)));
+    for (let i = 0; i < 3; i++) wire.send(reply(spare("rpl"), String(subscription_id)));
     wire.send(reply(token, String(subscription_id)));
     // Whatever was going to be said about them would come before the answer to this.
     wire.send({

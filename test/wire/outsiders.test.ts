@@ -1,11 +1,12 @@
 /** What a client author who has only the specification runs into first. */
-import { connect, type Socket } from "node:net";
+import { createServer } from "node:http";
+import { type AddressInfo, connect, type Socket } from "node:net";
 import { PassThrough } from "node:stream";
 import { describe, expect, it } from "vitest";
-import { serveStdio } from "../../src/node/index.ts";
+import { createSite, serveStdio } from "../../src/node/index.ts";
 import { createProducer } from "../../src/producer/producer.ts";
 import { parse } from "../../src/protocol/parse.ts";
-import { call, later, listen, openStream, REQUEST, world } from "../security/wire-support.ts";
+import { call, dial, later, listen, openStream, REQUEST, world } from "../security/wire-support.ts";
 
 /** Sends everything first and reads only then, as many HTTP libraries do. */
 function sendThenRead(port: number, head: string, body: Buffer): Promise<string> {
@@ -154,4 +155,23 @@ describe("over stdio", () => {
     expect(agent.hub.subscriptions).toBe(0);
     await agent.close();
   });
+});
+
+it("a mounted WebSocket endpoint that is closed on its own tells its listeners to come back: TRN-07, WS-07", async () => {
+  const agent = createProducer({ agent_id: "com.example.bank", warn: () => {} });
+  later(() => agent.close());
+  const site = await createSite(agent, { log: () => {} });
+  const server = createServer(site.node);
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  later(() => server.close());
+  const endpoint = site.attachWebSocket(server);
+  const { port } = server.address() as AddressInfo;
+  const dialled = () => dial(`ws://127.0.0.1:${port}/aaep/v1/ws`, { token: site.token });
+  const [listener, silent] = [await dialled(), await dialled()];
+  listener.send(REQUEST);
+  await listener.of("subscription.accepted");
+  await endpoint.close();
+  const why = { code: 1012, reason: "The agent is restarting. Reconnect in a moment." };
+  expect(await listener.closed).toEqual(why);
+  expect(await silent.closed).toEqual(why);
 });

@@ -27,3 +27,11 @@ export const addressIn = (text: string): string | undefined =>
 /** Somebody a thing goes to: a capitalised word after "to", "a" or "à". */
 export const nameIn = (text: string): string | undefined =>
   /(?:^|\s)(?:to|for|a|para|à|pour)\s+(\p{Lu}\p{Ll}{1,30})(?![\p{L}@])/u.exec(text)?.[1];
+
+/** "I am in Lagos." names Lagos. */
+export const placeIn = (answer: string): string =>
+  answer
+    .trim()
+    .replace(/^(?:i['’]?\s?a?m|estoy|je suis)\s+/iu, "")
+    .replace(/^(?:in|at|en|à|au|في)\s+/iu, "")
+    .replace(/(?:にいます|です)?[.。!]*$/u, "");

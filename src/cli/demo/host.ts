@@ -13,7 +13,7 @@ import {
   tokenDirectory,
 } from "../../node/index.ts";
 import { type EmbeddedStore, openEmbeddedStore } from "../../stores/embedded/store.ts";
-import { type Io, usage } from "../command.ts";
+import type { Io } from "../command.ts";
 import { createDemo, DEMO_ID, type Demo } from "./agent.ts";
 import { createDriverHook } from "./drivers.ts";
 import { transfer } from "./household/bank.ts";
@@ -49,9 +49,7 @@ export async function openHost(io: Io, options: HostOptions): Promise<Host> {
     if (data === undefined) rmSync(directory, { recursive: true, force: true });
   };
   try {
-    store = await openEmbeddedStore({ directory }).catch((error: unknown) => {
-      throw data === undefined ? error : directoryError(error, options.data!);
-    });
+    store = await openEmbeddedStore({ directory });
     const demo = createDemo({
       store,
       speed: options.speed,
@@ -73,16 +71,6 @@ export async function openHost(io: Io, options: HostOptions): Promise<Host> {
     await release();
     throw error;
   }
-}
-
-/** What is wrong with the directory a person named, in words; anything else stays as it is. */
-function directoryError(error: unknown, name: string): unknown {
-  const code = (error as NodeJS.ErrnoException).code ?? "";
-  if (code === "EEXIST" || code === "ENOTDIR")
-    return usage(`--data takes a directory, and "${name}" is a file or lies in one. Name another.`);
-  if (code === "EACCES" || code === "EPERM" || code === "EROFS")
-    return usage(`You may not write to "${name}". Name a directory of your own with --data.`);
-  return error;
 }
 
 interface Ways {

@@ -87,9 +87,14 @@ export class Mouth {
     return skipped;
   }
 
+  /** As `skip`, but what was interrupted is owed to its end. */
+  drop(fits: (utterance: Utterance) => boolean): void {
+    this.skip((one) => !this.queue.wasInterrupted(one.id) && fits(one));
+  }
+
   /** Takes out a question's wording, whose place something newer takes. What is being said is said to its end. */
   unsay(source: string, reply_token: string): void {
-    this.skip(
+    this.drop(
       (one) =>
         one.asked !== undefined &&
         one.reply_token === reply_token &&

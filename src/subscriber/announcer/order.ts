@@ -8,6 +8,7 @@ const PATIENCE_MS = 400;
 
 interface Held {
   readonly event: AgentEvent;
+  readonly session: string;
   readonly number: number;
   readonly until: number;
 }
@@ -17,20 +18,22 @@ export class Order {
   readonly #next = new Map<string, number>();
   #held: Held[] = [];
 
-  /** The events that may be told now, in order. */
-  take(event: AgentEvent, now: number): AgentEvent[] {
-    if (this.#seen.has(event.event_id)) return [];
-    this.#seen.add(event.event_id);
+  /** The events that may be told now, in order. By source: no agent can use up the numbers or ids of another. */
+  take(event: AgentEvent, now: number, source = ""): AgentEvent[] {
+    const id = `${source} ${event.event_id}`;
+    if (this.#seen.has(id)) return [];
+    this.#seen.add(id);
     if (this.#seen.size > REMEMBERED) this.#seen.delete(this.#seen.values().next().value!);
-    const { session_id, sequence_number: number } = event;
+    const { sequence_number: number } = event;
     if (number === undefined) return [event];
-    const next = this.#next.get(session_id);
+    const session = `${source} ${event.session_id}`;
+    const next = this.#next.get(session);
     if (next !== undefined && number > next && !isCritical(event)) {
-      this.#held.push({ event, number, until: now + PATIENCE_MS });
+      this.#held.push({ event, session, number, until: now + PATIENCE_MS });
       return this.#held.length > REMEMBERED ? this.#release(-Infinity, 1) : [];
     }
-    this.#passed(session_id, number);
-    return [event, ...this.#ready(session_id)];
+    this.#passed(session, number);
+    return [event, ...this.#ready(session)];
   }
 
   /** Those whose patience has run out: what they waited for is late or lost. */
@@ -43,41 +46,37 @@ export class Order {
     return this.#held.length === 0 ? undefined : Math.min(...this.#held.map(({ until }) => until));
   }
 
-  #passed(session_id: string, number: number): void {
-    const next = Math.max(this.#next.get(session_id) ?? 0, number + 1);
-    this.#next.delete(session_id);
-    this.#next.set(session_id, next);
+  #passed(session: string, number: number): void {
+    const next = Math.max(this.#next.get(session) ?? 0, number + 1);
+    this.#next.delete(session);
+    this.#next.set(session, next);
     if (this.#next.size > REMEMBERED) this.#next.delete(this.#next.keys().next().value!);
   }
 
-  #ready(session_id: string): AgentEvent[] {
+  #ready(session: string): AgentEvent[] {
     const ready: AgentEvent[] = [];
     for (;;) {
-      const next = this.#next.get(session_id)!;
-      const at = this.#held.findIndex((one) => one.event.session_id === session_id && one.number <= next);
+      const next = this.#next.get(session)!;
+      const at = this.#held.findIndex((one) => one.session === session && one.number <= next);
       if (at < 0) return ready;
       const [held] = this.#held.splice(at, 1);
       ready.push(held!.event);
-      this.#passed(session_id, Math.max(next - 1, held!.number));
+      this.#passed(session, Math.max(next - 1, held!.number));
     }
   }
 
   #release(now: number, atLeast: number): AgentEvent[] {
     const sessions = new Set(
-      this.#held
-        .filter(({ until }, index) => until <= now || index < atLeast)
-        .map(({ event }) => event.session_id),
+      this.#held.filter(({ until }, index) => until <= now || index < atLeast).map(({ session }) => session),
     );
     const out: AgentEvent[] = [];
-    for (const session_id of sessions) {
-      const mine = this.#held
-        .filter(({ event }) => event.session_id === session_id)
-        .sort((a, b) => a.number - b.number);
+    for (const session of sessions) {
+      const mine = this.#held.filter((one) => one.session === session).sort((a, b) => a.number - b.number);
       const first = mine[0]!;
       this.#held = this.#held.filter((one) => one !== first);
       out.push(first.event);
-      this.#passed(session_id, first.number);
-      out.push(...this.#ready(session_id));
+      this.#passed(session, first.number);
+      out.push(...this.#ready(session));
     }
     return out;
   }

@@ -31,6 +31,7 @@ export class Queue {
   #pace: Pace;
   #speaking: Utterance | undefined;
   #held = false;
+  readonly #interrupted = new Set<number>();
 
   constructor(options: QueueOptions) {
     this.#options = options;
@@ -84,6 +85,11 @@ export class Queue {
     return this.#normal.splice(this.#normal.findIndex(fits), 1)[0]!;
   }
 
+  /** Part of it was heard, so that it comes again from its start. */
+  wasInterrupted(id: number): boolean {
+    return this.#interrupted.has(id);
+  }
+
   /** Takes out what waits and fits, e.g. what a digest says in its stead. */
   remove(fits: (utterance: Utterance) => boolean): Utterance[] {
     const out: Utterance[] = [];
@@ -103,6 +109,7 @@ export class Queue {
     const done = this.#speaking;
     if (done?.id !== id) return undefined;
     this.#speaking = undefined;
+    this.#interrupted.delete(id);
     return done;
   }
 
@@ -112,6 +119,7 @@ export class Queue {
     if (this.#speaking) {
       if (this.#critical.length === 0 || this.#speaking.urgency === "critical") return actions;
       actions.push({ do: "stop", utterance: this.#speaking });
+      this.#interrupted.add(this.#speaking.id);
       (this.#speaking.urgency === "background" ? this.#background : this.#normal).unshift(this.#speaking);
       this.#speaking = undefined;
     }

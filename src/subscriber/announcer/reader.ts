@@ -65,6 +65,11 @@ export class Reader {
       : run;
   }
 
+  /** Nothing is said of this text but whether it can be trusted to be what it sounds like. */
+  heed(text = ""): void {
+    this.text(text, undefined);
+  }
+
   label(text: string): Run {
     const run = this.plain(text) ?? this.phrases.own("?");
     return { ...run, text: shorten(run.text, LONGEST_NAME) };

@@ -76,16 +76,29 @@ export class Sessions {
   /** The name as it must be spoken to be unmistakable, and whether it must be. */
   spoken(session: Session, phrases: Phrases): { name: string; ambiguous: boolean } {
     const others = this.active.filter((one) => one !== session);
-    const namesake = others.some((one) => one.producer !== session.producer && one.name === session.name);
-    const plain =
-      namesake && session.agent_id !== session.name
-        ? `${session.name}, ${nameOf({ agent_id: session.agent_id })}`
-        : session.name;
+    const namesakes = others.filter(
+      (one) => one.producer !== session.producer && sound(one.name) === sound(session.name),
+    );
+    const id = nameOf({ agent_id: session.agent_id });
+    const longer = namesakes.length > 0 && id !== session.name ? `${session.name}, ${id}` : session.name;
+    // Two connections may claim one and the same id: then only their order tells them apart.
+    const double = namesakes.some(({ agent_id }) => agent_id === session.agent_id);
+    const plain = double ? `${longer}, ${this.#place(session)}` : longer;
     const twin = others.some((one) => one.producer === session.producer);
     return {
       name: twin ? phrases.text("task", { agent: plain, number: session.number }) : plain,
       ambiguous: others.length > 0,
     };
+  }
+
+  /** Which of the connections with this agent id it came over, by when they were first heard. */
+  #place({ producer, agent_id }: Session): number {
+    const known = [
+      ...new Set(
+        [...this.#sessions.values()].filter((one) => one.agent_id === agent_id).map((one) => one.producer),
+      ),
+    ];
+    return known.indexOf(producer) + 1;
   }
 
   #forget(): void {
@@ -97,3 +110,10 @@ export class Sessions {
     this.#sessions.delete(this.#sessions.keys().next().value!);
   }
 }
+
+/** Names a person could not tell apart by ear. */
+const sound = (name: string): string =>
+  name
+    .normalize("NFKC")
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}]+/gu, "");

@@ -1,6 +1,6 @@
 /** What a person may set, and what an announcer is built with. */
 import type { CognitiveLoad, Verbosity } from "../../protocol/types.ts";
-import type { AutoAnswer } from "../replies.ts";
+import type { AutoAnswer } from "../answers.ts";
 import type { SpokenBoundary } from "./output-buffer.ts";
 
 export interface AnnouncerSettings {

@@ -1,14 +1,7 @@
 /** Asking a person something, and passing a matter on to one. */
+import { placeIn } from "../details.ts";
 import type { Scenario } from "../scenario.ts";
 import { PRETENDED, together } from "../words.ts";
-
-/** "I am in Lagos." names Lagos. */
-const placeIn = (answer: string): string =>
-  answer
-    .trim()
-    .replace(/^(?:i['’]?\s?a?m|estoy|je suis)\s+/iu, "")
-    .replace(/^(?:in|at|en|à|au|في)\s+/iu, "")
-    .replace(/(?:にいます|です)?[.。!]*$/u, "");
 
 export const weather: Scenario = {
   name: "weather",
