@@ -322,16 +322,15 @@ export class Announcer {
     const told = tell(event, { reader, verbosity: this.#verbosity(event.type), load, name });
     if (!told) return;
     const words = this.phrases.join(told.parts);
-    const terminal = TERMINAL.test(event.type);
     const quiet = isOldNews(event, told, textOf({ runs: words }), session, load, now);
     if (told.kind === "progress" && !quiet)
       this.#mouth.skip((one) => one.kind === "progress" && one.session_id === session.key);
     const parts: Run[][] = [...reader.warnings(), words];
-    if (terminal && load === "low") parts.push(...this.#account.sentence(session, this.phrases));
-    const own = told.kind === "handoff" || told.kind === "unknown";
+    if (TERMINAL.test(event.type) && load === "low")
+      parts.push(...this.#account.sentence(session, this.phrases));
+    const named = () => (/^(?:handoff|unknown)$/.test(told.kind) ? parts : this.#named(session, parts));
     const urgency = this.#guard.of(event, now);
-    const say = (at: number, old: boolean) =>
-      this.#say(told.kind, urgency, own ? parts : this.#named(session, parts), at, session, old);
+    const say = (at: number, old: boolean) => this.#say(told.kind, urgency, named(), at, session, old);
     const passing = told.kind === "state" && urgency !== "critical" && load !== "high";
     if (!passing || quiet) return say(now, quiet);
     this.#passing.add(session, now, say);

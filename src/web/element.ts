@@ -187,7 +187,7 @@ class Parts {
     this.#keys = new Keys(() => this.#touch());
     this.#announce = new Announce(
       () => this.#outlet.voice,
-      () => this.#dialog.element,
+      () => this.#dialog.inside,
     );
     this.#dialog = new QuestionDialog(this.#outlet, {
       keys: this.#keys,

@@ -8,7 +8,6 @@ import { styleSheet } from "./styles.ts";
 export class Outlet {
   readonly #host: HTMLElement;
   readonly #inner: ShadowRoot;
-  readonly #voice = make("div", { class: "voice" });
   #outer: HTMLElement | undefined;
 
   constructor(host: HTMLElement, inner: ShadowRoot) {
@@ -28,8 +27,11 @@ export class Outlet {
 
   get voice(): HTMLElement {
     const { root } = this;
-    if (this.#voice.parentNode !== root) root.append(this.#voice);
-    return this.#voice;
+    const known = [...root.children].find((one) => one.className === "voice");
+    if (known) return known as HTMLElement;
+    const made = make("div", { class: "voice" });
+    root.append(made);
+    return made;
   }
 
   close(): void {

@@ -77,6 +77,10 @@ export class QuestionDialog {
   get element(): HTMLDialogElement | undefined {
     return this.#dialog;
   }
+  /** What of it is read, and has room for more to be read. */
+  get inside(): HTMLElement | undefined {
+    return this.#dialog?.querySelector<HTMLElement>("[aria-modal]") ?? undefined;
+  }
   /** The utterance that was put last. */
   get given(): number | undefined {
     return this.#given;
@@ -109,8 +113,10 @@ export class QuestionDialog {
 
   /** The page moved or hid what the dialog is in: then it is open, but not modal, or modal and out of sight. */
   refresh(): void {
-    if (this.#dialog && this.#shown && !(this.#dialog.matches(":modal") && isReachable(this.#dialog)))
-      this.#open(this.#shown);
+    const dialog = this.#dialog;
+    if (!dialog || !this.#shown) return;
+    const elsewhere = this.#outlet.root !== dialog.getRootNode();
+    if (!dialog.matches(":modal") || (elsewhere && !isReachable(dialog))) this.#open(this.#shown);
   }
 
   #keepDraft(): void {
@@ -137,7 +143,7 @@ export class QuestionDialog {
     this.#armedAt = performance.now() + ARM_MS;
     this.#early = false;
     this.#hooks.keys.renew(this.#armedAt);
-    this.#hooks.opened(dialog);
+    this.#hooks.opened(this.inside!);
   }
 
   #build(view: QuestionView): HTMLDialogElement {

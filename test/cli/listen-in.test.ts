@@ -1,6 +1,7 @@
 // A person at a terminal: what they hear, line by line, and what counts as their answer.
 import { describe, expect, it, vi } from "vitest";
-import { textOf } from "../../src/subscriber/announcer.ts";
+import { helpLines, saysIn } from "../../src/cli/listen/texts.ts";
+import { Announcer, textOf, type Utterance } from "../../src/subscriber/announcer.ts";
 import { createFakeClock, type FakeClock } from "../../src/testing/clock.ts";
 import type { Voice } from "../../src/voices/index.ts";
 import { needs } from "../listener/needs.ts";
@@ -344,6 +345,51 @@ describe("one thing at a time (--step)", () => {
   });
 });
 
+describe("the listener's own words", () => {
+  it.each(["en", "es", "fr", "pt", "ar", "ja"])(
+    "are there in %s, every one, and the words to type with them",
+    (language) => {
+      const { phrases } = new Announcer({ languages: [language] });
+      const own = saysIn(phrases);
+      expect(own.language).toBe(language);
+      const said = Object.values(own).flatMap((one) =>
+        typeof one === "string"
+          ? [one]
+          : typeof one === "function" && one.length === 1 && one !== own.help
+            ? [(one as (given: unknown) => string)("Planner")]
+            : [],
+      );
+      for (const text of said) expect(text).not.toMatch(/undefined|^$/u);
+      const english = saysIn(new Announcer({ languages: ["en"] }).phrases);
+      if (language !== "en")
+        for (const key of Object.keys(own) as (keyof typeof own)[]) expect(own[key]).not.toBe(english[key]);
+      const help = helpLines(phrases);
+      expect(help).toHaveLength(13);
+      for (const word of ["yes", "no", "confirm", "more", "repeat", "what"] as const) {
+        expect(help.join("\n")).toContain(phrases.text(`word_${word}`));
+        expect(help.join("\n")).toContain(word);
+      }
+    },
+  );
+
+  it("are English where they are not translated, and marked so for the voice", async () => {
+    const heard: Utterance[] = [];
+    const speak = {
+      say: (one: Utterance) => void heard.push(one),
+      stop() {},
+      can: () => true,
+      close: async () => {},
+    };
+    const { type, clock } = await sitDown({ speak, settings: { languages: ["yo"] } });
+    await clock.advance(1000);
+    expect(heard[0]!.runs[0]).toMatchObject({
+      language: "en",
+      text: expect.stringContaining("Listening to"),
+    });
+    await type("quit\r");
+  });
+});
+
 describe("leaving", () => {
   it.each([
     ["Ctrl+C", "\u0003", 130],
@@ -360,6 +406,25 @@ describe("leaving", () => {
       "You stopped listening. The agent goes on without you.",
     ]);
     expect(ran).toEqual([]);
+  });
+
+  it("says it in the person's language, and aloud to those who listen", async () => {
+    const spoken: string[] = [];
+    const speak = {
+      say: async (utterance: Utterance) => void spoken.push(textOf(utterance)),
+      stop: () => undefined,
+      can: () => true,
+      close: async () => undefined,
+    };
+    const { ask, type, lines, ended, clock } = await sitDown({ speak, settings: { languages: ["es"] } });
+    await ask();
+    await type("\u0003");
+    await clock.advance(1000);
+    expect(await ended).toBe(130);
+    expect(lines().at(-1)).toBe("Has dejado de escuchar. El agente sigue sin ti.");
+    expect(spoken.at(-1)).toMatch(
+      /^Dejas esta pregunta sin respuesta: .* no se hará\. Has dejado de escuchar\./u,
+    );
   });
 
   it("in mid-word, and where the signal comes from outside", async () => {

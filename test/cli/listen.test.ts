@@ -54,8 +54,8 @@ describe("earshot listen finds the agent", () => {
     expect(out().endsWith("You stopped listening. The agent goes on without you.\n")).toBe(true);
   });
 
-  it.each(["http", "ws", "unix", "port", "name"] as const)("takes an address: %s", async (way) => {
-    const { served } = await agentOf();
+  it.each(["http", "ws", "unix", "grpc", "port", "name"] as const)("takes an address: %s", async (way) => {
+    const { served } = await agentOf("planner", "Planner", { grpc: { port: 0 } });
     const address = way === "port" ? String(served.port) : way === "name" ? "planner" : served[way]!;
     const { shows, interrupt, code } = listening([address]);
     await shows("Listening to Planner.");

@@ -120,7 +120,6 @@ describe("earshot serve", () => {
       [[module("broken.mjs", "throw new Error('Not today.');")], 1, "Not today."],
       [[module("throws.mjs", "export default () => { throw new Error('No key.'); };")], 1, "No key."],
       [[module("empty.mjs", "export default () => ({});")], 1, "must give back a producer"],
-      [[module("typed.mts2", "export default 1;")], 1, "Compile it first"],
       [[agent, "--port", "many"], 2, "--port takes a whole number"],
       [[agent, "--keep-days", "0"], 2, "--keep-days takes a whole number from 1"],
     ] as const) {
@@ -133,6 +132,10 @@ describe("earshot serve", () => {
       expect(ended.err).toContain(words);
       expect(ended.out).toBe("");
     }
+    const typed = module("typed.tsx", "export default (x: number) => x;");
+    const ended = await runProgram(["serve", typed, "--port", "0"], "", { cwd: folder });
+    expect(ended).toMatchObject({ code: 1, out: "" });
+    expect(ended.err).toContain("Compile it first");
   });
 });
 

@@ -78,7 +78,7 @@ export default command({
     try {
       if (flags.json) print(io, JSON.stringify(ready(host)));
       if (listens) return await listenHere(io, host, { scenario, port, language, speak: flags.speak });
-      if (!flags.json) for (const line of introduction(host, port)) print(io, line);
+      if (!flags.json) for (const line of [...introduction(host, port), seeIt(host)]) print(io, line);
       const forget = scenario === undefined ? () => undefined : playForTheFirst(host, scenario);
       const why = await stopped(io);
       forget();
@@ -148,9 +148,13 @@ function introduction({ serving }: Host, port: number | undefined): string[] {
     `It is at ${serving.http}, for programs on this machine only.`,
     `To hear it in another terminal: npx earshot listen${usual ? "" : ` ${serving.http}`}`,
     `To give it something to do: npx earshot ask "book a room"${usual ? "" : ` --address ${serving.http}`}`,
-    `To see in a browser what every listener gets: ${serving.inspector}`,
   ];
 }
+
+const seeIt = ({ serving }: Host): string =>
+  `To see in a browser what every listener gets: ${serving.inspector}`;
+/** In a terminal its address is given on request: it holds the token, 64 characters that nobody wants read out. */
+const PAGE = "page";
 
 /** Starts a scenario for whoever comes first; the answer takes that back. */
 function playForTheFirst({ demo }: Host, scenario: string): () => void {
@@ -183,6 +187,7 @@ async function listenHere(io: Io, host: Host, { scenario, port, language, speak 
   const { demo, serving } = host;
   const own = LANGUAGES.find((one) => one === language.split("-")[0]) ?? "en";
   for (const line of introduction(host, port)) print(io, line);
+  print(io, `To see in a browser what every listener gets, type ${PAGE}; its long address is then shown.`);
   let subscriber: Subscriber;
   try {
     const { token, http } = serving;
@@ -204,7 +209,11 @@ async function listenHere(io: Io, host: Host, { scenario, port, language, speak 
     greeting:
       "Press Enter to be offered a bank transfer. Or type a request, such as: explain how rainbows form. Type help for my words. Ctrl+C ends the demo.",
     farewell: "The demo has ended.",
-    onLine: (text) => start(() => demo.start(text === "" ? transfer.examples![own]! : text)),
+    onLine: (text) =>
+      start(() => {
+        if (text.toLowerCase() === PAGE) print(io, seeIt(host));
+        else demo.start(text === "" ? transfer.examples![own]! : text);
+      }),
   });
   start(() => (scenario === undefined ? demo.start(GREETINGS[own]) : demo.play(scenario)));
   return listening;

@@ -42,6 +42,8 @@ const STRETCH = 256 * 1024;
 const MOST_FACTS = 2 ** 20;
 /** As many as delivery holds on to: they are the same objects, so that they cost no further memory. */
 const MOST_RECENT = 100_000;
+/** UTF-16 units of streamed text that an agent takes up when it starts: it looks at every letter of it again. */
+const MOST_TEXT = 4 * 1024 * 1024;
 
 export class Ledger {
   readonly segments: Segment[] = [];
@@ -131,6 +133,20 @@ export class Ledger {
       const sorted = [...kind].sort(([, a], [, b]) => a.order - b.order);
       this.#kinds.set(name, new Map(sorted));
     }
+  }
+
+  /**
+   * What an agent that starts goes on from: the newest entries, back to the oldest session that is open, and so much
+   * text beyond that as takes a moment. Whoever was further behind than that is told of a gap.
+   */
+  latest(): LogEntry[] {
+    const { recent } = this;
+    let from = recent.length;
+    for (let text = 0; from > 0 && text < MOST_TEXT; from--)
+      text += ((recent[from - 1]!.event as { chunk?: string }).chunk ?? "").length;
+    const first = recent[0]?.seq ?? 0;
+    for (const begins of this.open.values()) from = Math.min(from, Math.max(0, begins - first));
+    return recent.slice(from);
   }
 
   facts(kind: string): Fact[] {

@@ -81,6 +81,7 @@ async function readOn(directory: string, files: FilePort, ledger: Ledger): Promi
     }
   }
   for (const name of names) {
+    if (segmentNumber(name)! > ledger.next) throw movedOn(directory);
     if (segmentNumber(name) === ledger.next && name !== ledger.segments.at(-1)?.name)
       scanInto(ledger, await files.read(join(directory, name)), name, 0);
   }
@@ -96,6 +97,12 @@ const noLog = (directory: string): EarshotError =>
   new EarshotError(
     "log_missing",
     `There is no log in ${directory}. Name the directory an agent was served with: earshot serve --data DIR.`,
+  );
+
+const movedOn = (directory: string): EarshotError =>
+  new EarshotError(
+    "log_moved_on",
+    `The log in ${directory} has removed what comes next here. Begin again to see what it still holds.`,
   );
 
 const explain = (error: unknown, directory: string): unknown =>

@@ -238,7 +238,7 @@ export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<
         return Promise.reject(error as Error);
       }
     },
-    recent: () => [...ledger.recent],
+    recent: () => ledger.latest(),
     read: (from) => readEntries({ directory, files, ledger, from, ready: () => writing }),
     facts: (kind) => ledger.facts(kind),
     compact: () => (closing ? Promise.reject(isClosed()) : compact()),
