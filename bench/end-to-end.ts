@@ -4,6 +4,10 @@
  * AG-UI's client (`run`, the bare stream, and `runAgent`, what applications call) and as notifications of MCP over its
  * HTTP transport, each with the server its own documentation shows.
  *
+ * A round is one session of 20,000 tokens, a long day's work of one agent, ten to a turn of the event loop, as a
+ * model's stream brings them. Both matter: AG-UI's `runAgent` slows down as a session grows, and the more tokens share a
+ * turn, the less of anyone's time is the socket's. E2E_EVENTS and E2E_BURST show other sizes.
+ *
  * All take turns, and a ratio is the median of the rounds' ratios: whatever else the machine is doing, it does to all.
  */
 import { randomUUID } from "node:crypto";

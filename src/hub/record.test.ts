@@ -185,6 +185,18 @@ describe("the record", () => {
       ok: false,
       reason: "Entries are missing at the end.",
     });
+    // Anybody can make a chain that says what stood before it was removed: an old signature does not vouch for it.
+    const forged = await recorded({ retain: { entries: 1 }, clock });
+    for (const one of [...HAPPENED, ...HAPPENED]) forged.record.audit(one);
+    await clock.settle();
+    await forged.record.prune();
+    const made = forged.record.entries();
+    expect(made[0]!.index).toBeGreaterThan(5);
+    expect(await verifyRecord(made, head)).toMatchObject({ ok: true });
+    expect(await verifyRecord(made, head, check(keys.publicKey))).toMatchObject({
+      ok: false,
+      reason: expect.stringContaining("nobody vouches"),
+    });
   });
 
   it("what it cannot keep it says to the operator, and the hub hears of it with its own write", async () => {

@@ -472,6 +472,21 @@ describe("one writer", () => {
     await expect(readLog({ directory: file })).rejects.toThrow("There is no log in");
   });
 
+  it("whoever follows it is told where what comes next was removed meanwhile", async () => {
+    const directory = freshDirectory();
+    const store = await open(directory, { segment_bytes: 200, retain: { bytes: 200 } });
+    const end = (seq: number) => entry(seq, "end", { type: "aaep:agent.session.completed" });
+    await store.append([end(1)]);
+    const reading = await readLog({ directory });
+    await store.append([end(2)]);
+    await reading.refresh();
+    expect(reading.last).toBe(2);
+    for (let seq = 3; seq <= 30; seq++) await store.append([end(seq)]);
+    await store.compact();
+    await expect(reading.refresh()).rejects.toThrow("Begin again");
+    await store.close();
+  });
+
   it("looking into it needs no lock and changes nothing", async () => {
     const directory = freshDirectory();
     await expect(readLog({ directory })).rejects.toThrow("There is no log in");

@@ -14,11 +14,13 @@ import { earshot, root, runProgram, start, terminal } from "./support.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "earshot-cli-store-"));
 const agent = join(folder, "agent.mjs");
+const payer = join(folder, "payer.mjs");
 const children: ChildProcessWithoutNullStreams[] = [];
 beforeAll(async () => {
   await build({
-    entryPoints: [`${root}test/cli/fixtures/agent.ts`],
-    outfile: agent,
+    entryPoints: [`${root}test/cli/fixtures/agent.ts`, `${root}test/cli/fixtures/payer.ts`],
+    outdir: folder,
+    outExtension: { ".js": ".mjs" },
     bundle: true,
     platform: "node",
     format: "esm",
@@ -30,7 +32,9 @@ afterAll(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-async function serving(argv: readonly string[]): Promise<ChildProcessWithoutNullStreams> {
+type Served = ChildProcessWithoutNullStreams & { readonly address: string };
+
+async function serving(argv: readonly string[]): Promise<Served> {
   const child = await start(["serve", ...argv, "--port", "0"], { cwd: folder });
   children.push(child);
   let text = "";
@@ -47,8 +51,21 @@ async function serving(argv: readonly string[]): Promise<ChildProcessWithoutNull
     const [chunk] = (await Promise.race([once(child.stdout, "data"), gone])) as [string];
     text += chunk;
   }
-  expect(text).toContain("Planner is within earshot at http://127.0.0.1:");
-  return child;
+  const address = /Planner is within earshot at (http:\/\/127\.0\.0\.1:\d+)/.exec(text)?.[1] ?? "";
+  expect(address).not.toBe("");
+  return Object.assign(child, { address });
+}
+
+/** The token of the first question a listener hears there. */
+async function questionAt(address: string): Promise<string> {
+  const ear = await start(["listen", address, "--json"], { cwd: folder });
+  children.push(ear);
+  ear.stdout.setEncoding("utf8");
+  ear.stderr.resume();
+  let heard = "";
+  while (!/rpl_\w+/.test(heard)) heard += String(await once(ear.stdout, "data"));
+  await stop(ear, "SIGKILL");
+  return /rpl_\w+/.exec(heard)![0];
 }
 
 async function stop(child: ChildProcessWithoutNullStreams, signal: NodeJS.Signals): Promise<number | null> {
@@ -99,6 +116,30 @@ describe("earshot serve", () => {
     const again = await serving([agent, "--data", data]);
     expect((await earshot(["log", "sessions", "--data", data])).out.split("\n").length).toBeGreaterThan(3);
     expect(await stop(again, "SIGTERM")).toBe(0);
+  });
+
+  it("F01: a question that is open when it is stopped or killed is asked again with the same token", async () => {
+    const data = join(folder, "asked");
+    const tokens = new Set<string>();
+    for (const signal of ["SIGTERM", "SIGKILL", "SIGINT"] as const) {
+      const child = await serving([payer, "--data", data]);
+      tokens.add(await questionAt(child.address));
+      // The record is read while the log is being written, and its lock is left alone.
+      const verified = await earshot(["audit", "verify", "--data", data]);
+      expect(verified).toMatchObject({ code: 0 });
+      const shown = await earshot(["audit", "show", "--data", data]);
+      expect(shown.out).toContain("asked: Pay 500 dollars.");
+      expect(shown.out).not.toMatch(/rpl_|capabilities|supports_/);
+      const said = await earshot(["log", "--json", "--data", data]);
+      expect(said.out).toContain('"reply_token":"(hidden)"');
+      expect(said.out).not.toContain("rpl_");
+      await stop(child, signal);
+    }
+    expect(tokens.size).toBe(1);
+    const { out } = await earshot(["audit", "show", "--data", data]);
+    expect(out.match(/ asked: /g)).toHaveLength(1);
+    expect(out.match(/ delivered: /g)).toHaveLength(3);
+    expect(out).not.toMatch(/ settled: | begun: /);
   });
 
   it("comes back after kill -9", async () => {

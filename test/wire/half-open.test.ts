@@ -1,45 +1,71 @@
 /** A listener over SSE whose machine fell asleep: what the system's table says of it reaches its stream (F15). */
-import { expect, it, vi } from "vitest";
+import { createServer, get } from "node:http";
+import type { AddressInfo } from "node:net";
+import { expect, it } from "vitest";
+import type { HttpSite } from "../../src/node/http.ts";
+import { createMetrics } from "../../src/node/metrics.ts";
+import { handleNodeRequest } from "../../src/node/node-http.ts";
 import type { Ends } from "../../src/node/unanswered.ts";
-import { call, listen, openStream, world } from "../security/wire-support.ts";
+import { later } from "../security/wire-support.ts";
 
-const watched = vi.hoisted(() => new Map<Ends, () => void>());
-
-// Half a connection cannot be made on one machine; what finds it is proven in src/node/unanswered.test.ts.
-vi.mock("../../src/node/unanswered.ts", () => ({
-  createWatch: () => ({
-    add(ends: Ends, lost: () => void) {
-      watched.set(ends, lost);
-      return () => watched.delete(ends);
-    },
-    look: async () => {},
-  }),
-}));
-
-it("F15: its stream is let go, and it goes on where it was when it wakes up", async () => {
-  const { server, producer } = await world();
-  const { stream, id } = await listen(server);
-  const other = await listen(server);
-  const session = producer.start({ summary: "Working." });
-  const started = await stream.of("aaep:agent.session.started");
-  await other.stream.of("aaep:agent.session.started");
-  expect(watched.size).toBe(2);
-  const [[ends, lost]] = watched as unknown as [[Ends, () => void]];
-  expect(ends.remotePort).toBeGreaterThan(0);
-
-  lost();
-  await stream.closed;
-  expect(watched.size).toBe(1);
-  expect(other.stream.ended).toBe(false);
-  const { text } = await call(`${server.http}/metrics`, { token: server.token });
-  expect(text).toContain('earshot_disconnects_total{reason="unreachable"} 1');
-
-  await session.say("Meanwhile.");
-  await session.complete();
-  const back = await openStream(`${server.http}/aaep/v1/events?subscription_id=${id}`, {
-    token: server.token,
-    headers: { "last-event-id": String(started["event_id"]) },
+it("F15: the stream of whoever does not answer any more is let go, and frees what it held", async () => {
+  // Half a connection cannot be made on one machine; what finds it is proven in src/node/unanswered.test.ts.
+  const watched = new Map<Ends, () => void>();
+  let freed = () => {};
+  const gone = new Promise<void>((resolve) => {
+    freed = resolve;
   });
-  expect(await back.of("aaep:agent.output.streaming")).toMatchObject({ chunk: "Meanwhile." });
-  expect(back.heard.map(({ type }) => type)).not.toContain("aaep:agent.session.started");
+  const metrics = createMetrics();
+  const site: Partial<HttpSite> = {
+    prefix: "/aaep/v1",
+    guard: () => ({ ok: true, cors: {} }),
+    authenticate: () => ({ id: "local", role: "reply", audiences: "all" }),
+    ready: () => true,
+    log: Object.assign(() => {}, { who: () => "somebody" }),
+    metrics,
+    body_ms: 1_000,
+    sse: async () => ({
+      status: 200,
+      headers: { "content-type": "text/event-stream" },
+      stream: (stream) => {
+        void stream.write(stream.frame(": connected\n\n"));
+        return { gone: freed, slow: () => {} };
+      },
+    }),
+    watch: {
+      add(ends, lost) {
+        watched.set(ends, lost);
+        return () => watched.delete(ends);
+      },
+      look: async () => {},
+    },
+  };
+  const limits = { body_bytes: 1_024, queue_bytes: 65_536, blocked_ms: 1_000 };
+  const server = createServer(
+    (request, response) => void handleNodeRequest(site as HttpSite, request, response, limits),
+  );
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  later(() => server.close());
+  const { port } = server.address() as AddressInfo;
+  const localPort = await new Promise<number | undefined>((resolve, reject) => {
+    const request = get({ port, host: "127.0.0.1", path: "/aaep/v1/events", agent: false }, (response) => {
+      response.on("error", () => {});
+      response.once("data", () => resolve(request.socket?.localPort));
+    });
+    request.on("error", reject);
+    later(() => request.destroy());
+  });
+
+  const [[ends, lost]] = [...watched] as [[Ends, () => void]];
+  expect({ ...pick(ends), streams: watched.size }).toEqual({
+    localPort: port,
+    remotePort: localPort,
+    streams: 1,
+  });
+  lost();
+  await gone;
+  expect(watched.size).toBe(0);
+  expect(metrics.text()).toContain('earshot_disconnects_total{reason="unreachable"} 1');
 });
+
+const pick = ({ localPort, remotePort }: Ends) => ({ localPort, remotePort });

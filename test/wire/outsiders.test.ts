@@ -118,6 +118,14 @@ describe("over SSE", () => {
         data: expect.stringContaining('"reason_code":"producer_shutdown"'),
       },
     ]);
+    // EventSource has no jitter of its own, so each is given another pause.
+    const pauses = [];
+    for (let i = 0; i < 8; i++) {
+      const { text } = await call(`${server.http}${location}`);
+      pauses.push(Number(/^retry: (\d+)$/m.exec(text)?.[1]));
+    }
+    for (const pause of pauses) expect(pause).toSatisfy((ms: number) => ms >= 500 && ms <= 3_500);
+    expect(new Set(pauses).size).toBeGreaterThan(1);
     // Whoever can send a header can read a status, and is not made to believe that it is connected.
     const own = await call(`${server.http}/aaep/v1/events?subscription_id=${id}`, { token: server.token });
     expect(own).toMatchObject({ status: 503, headers: { "retry-after": "1" } });
