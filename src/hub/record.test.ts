@@ -162,6 +162,18 @@ describe("the record", () => {
     expect(await verifyRecord(aged.record.entries())).toMatchObject({ ok: true, removed: 5 });
   });
 
+  it("retention comes to an end, however little may be kept", async () => {
+    for (const entries of [0, 1, 2]) {
+      const clock = createFakeClock();
+      const { record } = await recorded({ retain: { entries }, clock });
+      await clock.settle();
+      await record.prune();
+      await clock.settle();
+      expect(record.entries().length).toBeLessThan(6);
+      expect(await verifyRecord(record.entries())).toMatchObject({ ok: true });
+    }
+  });
+
   it("a signed head proves everything before it; another key, or a changed head, does not", async () => {
     const keys = generateKeyPairSync("ed25519");
     const signer = {

@@ -115,7 +115,8 @@ export function createRecord(options: RecordOptions): AuditLog {
     }
     if (recorded.length === 0) return;
     sinceLooked += recorded.length;
-    if (retain && sinceLooked >= Math.min(PRUNE_EVERY, retain.entries ?? PRUNE_EVERY)) void prune();
+    if (retain && sinceLooked >= Math.max(1, Math.min(PRUNE_EVERY, retain.entries ?? PRUNE_EVERY)))
+      void prune();
     if (signer && !signing) void signHead(signer);
   }
 
@@ -148,6 +149,8 @@ export function createRecord(options: RecordOptions): AuditLog {
     if (count <= 0) return 0;
     const through = entries[count - 1]!;
     add(REMOVED, clock.timestamp(), { through_index: through.index, through_hash: through.hash, count });
+    // Its own entry is no reason to look again: with few kept, that would never end.
+    sinceLooked = -1;
     await keep(
       [],
       entries.slice(0, count).map(({ index }) => ({ kind: KIND, key: keyOf(index), value: null })),
