@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { COMMANDS } from "../../src/cli/commands.ts";
-import { earshot, runProgram } from "./support.ts";
+import { earshot, runProgram, terminal } from "./support.ts";
 
 describe("earshot", () => {
   it("says what it is and what can be called, and that nothing was", async () => {
@@ -36,6 +36,33 @@ describe("earshot", () => {
       expect(wrong.code).toBe(2);
       expect(wrong.err).toContain(`earshot: ${name} has no option --no-such-flag.`);
       expect(wrong.out).toBe("");
+    },
+  );
+
+  /** What each would do if it were not stopped; none of it is needed to end. */
+  const begun: Record<string, readonly string[]> = {
+    demo: ["--port", "0"],
+    listen: ["http://127.0.0.1:9"],
+    ask: ["hello", "--address", "http://127.0.0.1:9"],
+    serve: ["./no-such-agent.js"],
+    validate: ["-"],
+    capture: ["http://127.0.0.1:9"],
+    replay: ["examples/sessions/book-a-room.jsonl", "--port", "0"],
+    log: ["--data", "/no/such/log"],
+    audit: ["verify", "--data", "/no/such/log"],
+    keys: ["/no/such/folder/key.json"],
+    manifest: ["print", "http://127.0.0.1:9"],
+    doctor: [],
+    completion: ["bash"],
+  };
+  it.each(Object.keys(COMMANDS))(
+    "%s ends when Ctrl+C comes before anything else, and shows no stack",
+    async (name) => {
+      const at = terminal();
+      at.interrupt();
+      const { code, err } = await earshot([name, ...begun[name]!], "", at);
+      expect([0, 1, 2, 3, 130]).toContain(code);
+      expect(err).not.toMatch(/^ +at /m);
     },
   );
 
