@@ -1,4 +1,4 @@
-/** Peers nobody here wrote, and processes that are really processes: Python, a shell, a child, a parent (issue 8). */
+/** Peers nobody here wrote, and processes that are really processes: Python, a shell, a child, a parent. */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
