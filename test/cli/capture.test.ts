@@ -1,7 +1,7 @@
 import { statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { afterAll, afterEach, describe, expect, it } from "vitest";
+import { afterAll, afterEach, describe, expect, it, vi } from "vitest";
 import { type Serving, serve } from "../../src/node/index.ts";
 import { bankSession, begin, env, eventsIn, ownFolder, startAgent } from "./capture-support.ts";
 import { earshot, start } from "./support.ts";
@@ -149,6 +149,8 @@ describe("earshot capture", () => {
     const again = await serve(agent, { port, log: () => undefined });
     agents = [again];
     await capture.told("Connected again.");
+    // It may have come back while the agent was still leaving, and be sent away once more.
+    await vi.waitFor(() => expect(agent.hub.subscriptions).toBe(1), 10_000);
     await bankSession(agent);
     expect(await capture.code).toBe(0);
   });
