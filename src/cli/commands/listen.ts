@@ -21,7 +21,7 @@ export default command({
     "",
     "While it runs: yes, no, more (time), repeat, what (is happening), a number for a choice, your own words where the agent asks for some; help lists the rest. What is risky or cannot be undone takes two words: yes, then, after it was read back to you, confirm.",
     "",
-    "Only what you type after a question was finished answers it. Text that was typed before, a key that is held down, or a paste never says yes. From a pipe or a file nothing risky or irreversible can be allowed at all: there only a person at a terminal can.",
+    "Only what you type after a question was finished answers it. Text that was typed before, a key that is held down, or a paste of several lines never says yes. One line that comes all at once, as dictation sends it, may answer, but its yes always takes a second step. From a pipe or a file nothing risky or irreversible can be allowed at all: there only a person at a terminal can.",
   ].join("\n"),
   flags: {
     discover: { type: "boolean", help: "List the agents that run for you on this machine, and end." },
