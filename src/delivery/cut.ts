@@ -73,7 +73,10 @@ export class Cutter {
     const pieces: Piece[] = [];
     const { entry, track } = marked;
     if (marked.closes) {
-      for (const [output, pending] of this.#pending) {
+      // By its last chunk, which every reader of the log has read: where the first one was depends on where reading
+      // began, and a place must be the same for all.
+      const open = [...this.#pending].sort(([, a], [, b]) => a.last.entry.seq - b.last.entry.seq);
+      for (const [output, pending] of open) {
         if (output.track === track) this.#close(output, pending, marked, pieces);
       }
     }

@@ -18,9 +18,13 @@ export interface Heard {
   /** Whatever is not text and stands before this log place is past… */
   readonly before: number;
   /** …but for these places, which were about to be sent. */
-  readonly owed: ReadonlySet<number>;
+  readonly owed: ReadonlyMap<number, SessionTrack>;
   /** Where the unheard text of these outputs starts; Infinity where the end of the output was heard too. */
   readonly texts: Map<OutputTrack, number>;
+  /** The last log place of which something may have been sent: one of several pieces is enough. */
+  readonly reached: number;
+  /** The time each session with something unheard had reached there. Kept, because the log may let go of the place. */
+  readonly times: ReadonlyMap<SessionTrack, string>;
 }
 
 /** Where someone stands in a lane: at a piece, perhaps with a run taken of which only the first events were sent. */
@@ -40,14 +44,14 @@ export function heardAt(lane: Lane, stand: Standpoint, window: LogWindow): Heard
   const place = Math.max(stand.place, lane.start);
   const next = stand.next ?? lane.piece(place)?.seq ?? window.next;
   const texts = new Map<OutputTrack, number>();
-  const owed = new Set<number>();
+  const owed = new Map<number, SessionTrack>();
   let from = next;
-  if (earlier) for (const seq of earlier.owed) if (seq >= next) owed.add(seq);
+  for (const [seq, track] of earlier?.owed ?? []) if (seq >= next) owed.set(seq, track);
   for (const parts of run?.parts.slice(index) ?? []) {
-    for (const { seq, text } of parts) {
+    for (const { seq, text, track } of parts) {
       from = Math.min(from, seq);
       if (text) texts.set(text.output, Math.min(text.start, texts.get(text.output) ?? Infinity));
-      else owed.add(seq);
+      else owed.set(seq, track);
     }
   }
   const since = (output: OutputTrack, start: number) => void (texts.has(output) || texts.set(output, start));
@@ -79,7 +83,26 @@ export function heardAt(lane: Lane, stand: Standpoint, window: LogWindow): Heard
     if (!passes) since(output, Math.max(start, lengthAt(output, next)));
     else if (dropped.has(output)) since(output, start);
   }
-  return { from, before: Math.max(next, earlier?.before ?? 0), owed, texts };
+  const sent = lane.piece(place - 1)?.seq === next ? next : next - 1;
+  const reached = Math.max(sent, earlier?.reached ?? 0);
+  const times = timesAt(reached, owed, texts, earlier?.times);
+  return { from, before: Math.max(next, earlier?.before ?? 0), owed, texts, reached, times };
+}
+
+function timesAt(
+  reached: number,
+  owed: Heard["owed"],
+  texts: Heard["texts"],
+  earlier?: Heard["times"],
+): Heard["times"] {
+  const times = new Map<SessionTrack, string>();
+  const note = (track: SessionTrack) => {
+    const time = track.before(reached + 1)?.entry.event.timestamp ?? earlier?.get(track);
+    if (time !== undefined) times.set(track, time);
+  };
+  for (const track of owed.values()) note(track);
+  for (const { track } of texts.keys()) note(track);
+  return times;
 }
 
 /** Without the old terms: text counts as unheard since the last place where every shape must have closed it. */
@@ -90,7 +113,9 @@ export function heardAtLeast(window: LogWindow, cursor: Cursor, view: View): Hea
     // A chunk that went out whole, under the log's own id, leaves nothing of its output behind.
     texts.set(output, cursor.kind === "event" && cursor.seq === seq ? end : start);
   }
-  return { from: before, before, owed: new Set(), texts };
+  const owed = new Map<number, SessionTrack>();
+  const reached = before - 1;
+  return { from: before, before, owed, texts, reached, times: timesAt(reached, owed, texts) };
 }
 
 interface OpenText {

@@ -232,16 +232,15 @@ export class Lane {
       const delivery = run.deliveries[index]!;
       const same = !late && rest.every((piece, i) => piece === parts[i]) && rest.length === parts.length;
       kept.push(rest);
-      deliveries.push(same ? delivery : this.#retell(rest, delivery, late ? heard.before : 0));
+      deliveries.push(same ? delivery : this.#retell(rest, delivery, late ? heard : undefined));
     }
     return deliveries.length === 0 ? undefined : { from: run.from, to: run.to, deliveries, parts: kept };
   }
 
-  #retell(parts: readonly Piece[], { event_id, critical }: Delivery, reached: number): Delivery {
+  #retell(parts: readonly Piece[], { event_id, critical }: Delivery, late?: Heard): Delivery {
     const event = eventOf(parts);
-    const timestamp =
-      (reached > 0 && parts[0]!.track.before(reached)?.entry.event.timestamp) || event.timestamp;
-    return deliveryOf({ ...event, timestamp }, event_id, critical, reached === 0);
+    const timestamp = late?.times.get(parts[0]!.track) ?? event.timestamp;
+    return deliveryOf({ ...event, timestamp }, event_id, critical, late === undefined);
   }
 
   /** The index of the first piece at or after a place; the lane reads back as far as the window allows. */

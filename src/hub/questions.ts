@@ -44,8 +44,11 @@ export interface QuestionSpec {
   readonly ceiling_seconds: number;
 }
 
-/** Replies may carry a clock that is off by this much (CON-12); arrival decides all the same. */
-const SKEW_MS = 300_000;
+/**
+ * A reply's own time may be off by this much (CON-12): a clock set to the wrong end of the world's time zones. Arrival
+ * decides all the same, and whoever forges a time can write any: being stricter would refuse only honest people.
+ */
+const SKEW_MS = 26 * 3_600_000;
 /** Countdown notices are for questions that stay open longer than this (CNF-24, CON-48). */
 const WARN_ABOVE_SECONDS = 60;
 /** A person gets at least this long to ask for more time (WCAG 2.2.1). */
@@ -126,10 +129,14 @@ export class Question implements Standing {
    * same steps whatever the reason (CNF-16, A02). `entitled` is what the hub knows of the sender.
    */
   answer(reply: Reply, principal: string, entitled: boolean): boolean {
-    const inTime = this.#clock.now() < this.deadline;
+    const now = this.#clock.now();
+    const inTime = now < this.deadline;
     const at = Date.parse(reply.timestamp);
-    const latest = this.#askedAt + this.#totalSeconds * 1000 + SKEW_MS;
-    const plausible = at >= this.#askedAt - SKEW_MS && at <= latest;
+    const total = this.#totalSeconds * 1000;
+    // When it was asked: as written then, and as this clock would write it, should it have been set since.
+    const askedAt = [this.#askedAt, Date.parse(this.#clock.timestamp()) + this.deadline - now - total];
+    const plausible =
+      askedAt.filter((start) => at >= start - SKEW_MS && at <= start + total + SKEW_MS).length > 0;
     const outcome = outcomeOf(this.spec.event, reply);
     // A process that slept past the deadline finds the reply and the timer at once: the deadline came first (F26).
     if (!inTime) this.#settle({ outcome: "timed_out", origin: "timeout" });

@@ -11,12 +11,12 @@ import type { Principal } from "../protocol/principal.ts";
 import { AAEP_VERSION, type SubscriptionRejected, type SubscriptionRequest } from "../protocol/types.ts";
 import { whenExpired } from "../transports/expiry.ts";
 import {
-  type ByteStream,
   type HttpAnswer,
   type HttpQuestion,
   json,
   type OpenStream,
   rejection,
+  type TextStream,
 } from "../transports/sse/server.ts";
 
 /**
@@ -178,22 +178,22 @@ export function createCompat(door: Door, { heartbeat_ms, every, stray }: CompatO
     };
   }
 
-  function open(stream: ByteStream, line: Line, principal: Principal): OpenStream {
+  function open(stream: TextStream, line: Line, principal: Principal): OpenStream {
     const end = () => {
       stop();
-      stream.end(stream.frame(": closing\n\n"));
+      stream.end(": closing\n\n");
     };
     const bare = new Bare(door, "sse", principal, plainPeer(stream, end), line);
     const stopHeartbeat = every(
       Math.min(heartbeat_ms, LONGEST_HEARTBEAT_MS),
-      () => void stream.write(stream.frame(": \n\n")),
+      () => void stream.write(": \n\n"),
     );
     const stopExpiry = whenExpired(principal, () => bare.peer.close("credential_expired"));
     const stop = () => {
       stopHeartbeat();
       stopExpiry();
     };
-    void stream.write(stream.frame(": connected\n\n"));
+    void stream.write(": connected\n\n");
     line.connect(bare.peer);
     const mine = listeners.get(principal.id) ?? [];
     // It is the principal that is subscribed: a stream opened again takes the place of the ones that were lost.
@@ -272,13 +272,13 @@ export function createCompat(door: Door, { heartbeat_ms, every, stray }: CompatO
 }
 
 /** Plain data lines: these clients look at nothing else. */
-function plainPeer(stream: ByteStream, end: () => void): Peer {
-  const framing = `compat-${stream.framing}`;
-  const encode = ({ json, event_id, cursor }: Outgoing) =>
-    stream.frame(`${cursor ? `id: ${event_id}\n` : ""}data: ${json}\n\n`);
+const encodePlain = ({ json, event_id, cursor }: Outgoing): string =>
+  `${cursor ? `id: ${event_id}\n` : ""}data: ${json}\n\n`;
+
+function plainPeer(stream: TextStream, end: () => void): Peer {
   return {
-    send: (event) => stream.write(framed(event, framing, encode)),
-    tell: (message) => void stream.write(stream.frame(`data: ${JSON.stringify(message)}\n\n`)),
+    send: (event) => stream.write(framed(event, "compat-sse", encodePlain)),
+    tell: (message) => void stream.write(`data: ${JSON.stringify(message)}\n\n`),
     close: end,
   };
 }

@@ -159,6 +159,7 @@ function openStream(
   if (response instanceof ServerResponse) socket?.setNoDelay(true);
   const outlet: Outlet & NodeJS.EventEmitter = direct || response;
   const writer = new Writer(outlet, {
+    chunked: direct !== false,
     cap: limits.queue_bytes,
     blocked_ms: limits.blocked_ms,
     slow: () => {
@@ -173,13 +174,10 @@ function openStream(
   outlet.on("drain", drained);
   let open: OpenStream | undefined;
   open = start({
-    framing: direct ? "chunked" : "plain",
-    frame: direct ? encodeChunk : encodePlain,
-    write: (bytes) => writer.write(bytes),
+    write: (text) => writer.write(text),
     end: (last) => {
-      writer.release();
-      if (response.destroyed) return;
-      outlet.write(last);
+      if (response.destroyed) return writer.abandon();
+      writer.end(last);
       response.end();
     },
   });
@@ -195,9 +193,3 @@ function openStream(
     open?.gone();
   });
 }
-
-const encodePlain = (text: string): Buffer => Buffer.from(text);
-
-/** One chunk of a chunked body (RFC 9112, 7.1). */
-const encodeChunk = (text: string): Buffer =>
-  Buffer.from(`${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`);

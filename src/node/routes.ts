@@ -75,13 +75,13 @@ const passOn =
     const reader = body.getReader();
     const decoder = new TextDecoder();
     // An empty comment: a stream cannot end with nothing.
-    const end = () => stream.end(stream.frame(":\n\n"));
+    const end = () => stream.end(":\n\n");
     const pass = async () => {
       for (;;) {
         const { done, value } = await reader.read();
         if (done) return;
         const text = decoder.decode(value, { stream: true });
-        if (text !== "") await stream.write(stream.frame(text));
+        if (text !== "") await stream.write(text);
       }
     };
     pass().then(end, end);

@@ -4,8 +4,6 @@ import { answerInquiry, type HttpSite } from "./http.ts";
 import type { NodeHttpLimits } from "./node-http.ts";
 import { type Outlet, Writer } from "./writer.ts";
 
-const encoder = new TextEncoder();
-const encode = (text: string): Uint8Array => encoder.encode(text);
 /** Bytes a reader may be behind before the stream asks to be waited for: what Node gives a socket. */
 const ROOM = 16_384;
 
@@ -88,13 +86,10 @@ function openStream(
           slow: () => (open ? open.slow() : queueMicrotask(() => open?.slow())),
         });
         open = start({
-          framing: "web",
-          frame: encode,
-          write: (bytes) => writer.write(bytes),
+          write: (text) => writer.write(text),
           end: (last) => {
             if (finished) return;
-            writer.release();
-            controller.enqueue(last);
+            writer.end(last);
             controller.close();
             finish();
           },

@@ -12,6 +12,8 @@ export interface Outlet {
 }
 
 export interface WriterOptions {
+  /** Whether the outlet is the body of an HTTP/1.1 response, to be written in chunks. */
+  readonly chunked?: boolean;
   /** Most bytes waiting for one outlet. */
   readonly cap: number;
   readonly blocked_ms: number;
@@ -22,35 +24,52 @@ export interface WriterOptions {
 /** Beyond this a writer asks to be waited for, so that a long replay does not pile up in one turn. */
 const WAIT_ABOVE = 64 * 1024;
 
+/** What is written whole: bytes, or text that becomes bytes when it leaves, together with what leaves beside it. */
+type Frame = Uint8Array | string;
+
 /**
  * What is waiting, as a path: each step adds a frame. In one turn most sockets are given the same frames in the same
  * order, so they walk the same path, keep nothing of their own, and share its joined bytes.
  */
 class Batch {
   readonly before: Batch | undefined;
-  readonly frame: Uint8Array | undefined;
+  readonly frame: Frame | undefined;
   readonly size: number;
   private next: Batch | undefined;
   #bytes: Uint8Array | undefined;
+  #chunk: Uint8Array | undefined;
 
-  constructor(before?: Batch, frame?: Uint8Array) {
+  constructor(before?: Batch, frame?: Frame) {
     this.before = before;
     this.frame = frame;
-    this.size = (before?.size ?? 0) + (frame?.byteLength ?? 0);
+    this.size = (before?.size ?? 0) + (frame === undefined ? 0 : Buffer.byteLength(frame));
   }
 
-  and(frame: Uint8Array): Batch {
+  and(frame: Frame): Batch {
     if (this.next?.frame !== frame) this.next = new Batch(this, frame);
     return this.next;
   }
 
   get bytes(): Uint8Array {
-    if (!this.#bytes) {
-      const frames: Uint8Array[] = [];
-      for (let at: Batch | undefined = this; at?.frame; at = at.before) frames.push(at.frame);
-      this.#bytes = frames.length === 1 ? frames[0]! : Buffer.concat(frames.reverse(), this.size);
-    }
+    this.#bytes ??= this.#join();
     return this.#bytes;
+  }
+
+  /** The bytes as one chunk of a chunked body (RFC 9112, 7.1). */
+  get chunk(): Uint8Array {
+    this.#chunk ??= this.#join(`${this.size.toString(16)}\r\n`, "\r\n");
+    return this.#chunk;
+  }
+
+  #join(head = "", tail = ""): Uint8Array {
+    const frames: Frame[] = [];
+    for (let at: Batch | undefined = this; at?.frame !== undefined; at = at.before) frames.push(at.frame);
+    frames.reverse();
+    if (frames.every((frame) => typeof frame === "string")) return Buffer.from(head + frames.join("") + tail);
+    if (head === "" && frames.length === 1) return frames[0] as Uint8Array;
+    return Buffer.concat(
+      [head, ...frames, tail].map((frame) => (typeof frame === "string" ? Buffer.from(frame) : frame)),
+    );
   }
 }
 
@@ -87,7 +106,7 @@ export class Writer {
   }
 
   /** A promise where the outlet cannot take more now. */
-  write(frame: Uint8Array): Promise<void> | undefined {
+  write(frame: Frame): Promise<void> | undefined {
     if (this.#gone) return undefined;
     if (!this.#waiting && dirty.push(this) === 1) setImmediate(flushAll);
     this.#waiting = (this.#waiting ?? nothing).and(frame);
@@ -106,7 +125,7 @@ export class Writer {
     const waiting = this.#waiting;
     if (!waiting || this.#gone) return;
     this.#waiting = undefined;
-    if (this.#outlet.write(waiting.bytes)) this.drained();
+    if (this.#put(waiting)) this.drained();
     else this.#block();
   }
 
@@ -125,11 +144,21 @@ export class Writer {
     this.abandon();
   }
 
+  /** Sends what is waiting, and these last words even where it was too slow; then nothing more. */
+  end(last: Frame): void {
+    this.release();
+    this.#put(new Batch().and(last));
+  }
+
   /** The outlet is gone: nothing is sent any more, and nobody waits. */
   abandon(): void {
     this.#gone = true;
     this.#waiting = undefined;
     this.drained();
+  }
+
+  #put(batch: Batch): boolean {
+    return this.#outlet.write(this.#options.chunked ? batch.chunk : batch.bytes);
   }
 
   #block(): Promise<void> {

@@ -11,13 +11,28 @@ import type { CoreEvent } from "./types.ts";
 
 const TEXT = "aaep:agent.output.streaming";
 const OWN = ["event_id", "timestamp", "chunk", "position", "complete", "coalesce_hint"];
-const LONE_SURROGATE = /\p{Surrogate}/u;
+const { fields: FIELDS } = EVENTS.get(TEXT)!;
+const isTimestamp = FIELDS.get("timestamp")![0].ok;
+const isChunk = FIELDS.get("chunk")![0].ok;
+/**
+ * A chunk's own fields as most agents write them, to the end of the message; anything else is for `parse` to judge. One
+ * character fits one alternative only, so that it stays linear (A17).
+ */
+const REST = new RegExp(
+  String.raw`"event_id":"(evt_[A-Za-z0-9]{1,64})","timestamp":"([^"\\]{1,64})",` +
+    String.raw`"chunk":("(?:[^"\\\0-\x1f\ud800-\udfff]|\\["\\/bfnrt]|[\ud800-\udbff][\udc00-\udfff])*"),` +
+    `"position":(0|[1-9][0-9]{0,14}),"complete":(true|false),` +
+    String.raw`"coalesce_hint":"(none|word|sentence|paragraph|completion)"\}$`,
+  "y",
+);
 const NONE: readonly Issue[] = Object.freeze([]);
 
 interface Beginning {
   /** Up to and with the comma before the first field of a chunk's own. */
   readonly text: string;
   readonly fields: object;
+  /** The last time that was checked: many chunks share theirs. */
+  timestamp?: unknown;
 }
 
 export function createReader(): (text: string) => Parsed {
@@ -34,29 +49,24 @@ export function createReader(): (text: string) => Parsed {
 }
 
 function readRest(text: string, known: Beginning): object | undefined {
-  if (text.length * 3 > RECEIVE_LIMITS.bytes || !text.startsWith(known.text)) return undefined;
-  let own: Record<string, unknown>;
-  try {
-    own = JSON.parse(`{${text.slice(known.text.length)}`);
-  } catch {
-    return undefined;
-  }
-  const { fields } = EVENTS.get(TEXT)!;
-  let count = 0;
-  for (const name in own) {
-    if (!OWN.includes(name) || !fields.get(name)![0].ok(own[name])) return undefined;
-    count++;
-  }
-  // Anything unusual is for `parse` to judge.
-  if (count !== OWN.length || !Number.isSafeInteger(own["position"])) return undefined;
-  if (LONE_SURROGATE.test(own["chunk"] as string)) return undefined;
+  if (text.length * 3 > RECEIVE_LIMITS.bytes) return undefined;
+  // Not `startsWith`, which takes four times as long as all the rest.
+  if (text.slice(0, known.text.length) !== known.text) return undefined;
+  REST.lastIndex = known.text.length;
+  const rest = REST.exec(text);
+  if (!rest) return undefined;
+  const [, event_id, timestamp, quoted, position, complete, coalesce_hint] = rest as unknown as string[];
+  if (timestamp !== known.timestamp && !isTimestamp(timestamp)) return undefined;
+  known.timestamp = timestamp;
+  const chunk = quoted!.includes("\\") ? JSON.parse(quoted!) : quoted!.slice(1, -1);
+  if (!isChunk(chunk)) return undefined;
   const message: Record<string, unknown> = { ...known.fields };
-  message["event_id"] = own["event_id"];
-  message["timestamp"] = own["timestamp"];
-  message["chunk"] = own["chunk"];
-  message["position"] = own["position"];
-  message["complete"] = own["complete"];
-  message["coalesce_hint"] = own["coalesce_hint"];
+  message["event_id"] = event_id;
+  message["timestamp"] = timestamp;
+  message["chunk"] = chunk;
+  message["position"] = Number(position);
+  message["complete"] = complete === "true";
+  message["coalesce_hint"] = coalesce_hint;
   return message;
 }
 

@@ -8,6 +8,7 @@ import { Account } from "./announcer/account.ts";
 import { tell } from "./announcer/compose.ts";
 import { FloodGuard } from "./announcer/flood-guard.ts";
 import type { HistoryEntry } from "./announcer/history.ts";
+import { Lines } from "./announcer/lines.ts";
 import { Mouth } from "./announcer/mouth.ts";
 import { Order } from "./announcer/order.ts";
 import { Outputs, type ReadyOutput } from "./announcer/outputs.ts";
@@ -55,8 +56,9 @@ export class Announcer {
   readonly #flood = new FloodGuard();
   readonly #passing = new PassingStates((stale) => this.#mouth.drop(stale));
   readonly #muted = new Set<string>();
-  /** Lines that are down: nobody knows whether agents behind them still work. */
-  readonly #lost = new Set<string>();
+  readonly #lines = new Lines((key, agent, now) =>
+    this.#say("notice", "normal", [this.phrases.say(key, { agent: nameOf({ agent_id: agent }) })], now),
+  );
   readonly #outgoing: Outgoing[] = [];
   readonly #sources = new WeakMap<AgentEvent, string>();
   #settings: AnnouncerSettings;
@@ -119,6 +121,7 @@ export class Announcer {
   /** `source` keeps apart agents heard over several connections. */
   hear(event: AgentEvent, now: number, source = ""): void {
     this.#sources.set(event, source);
+    this.#lines.heard(source, now);
     for (const one of this.#order.take(event, now, source))
       this.#tell(one, now, this.#sources.get(one) ?? source);
     this.#hold(now);
@@ -126,12 +129,8 @@ export class Announcer {
 
   /** The line to a producer was lost, is back, or has ended for good. */
   line(state: "lost" | "connected" | "ended", agent: string, now: number, source = ""): void {
-    if (state === "lost") this.#lost.add(source);
-    else this.#lost.delete(source);
-    const key = { lost: "line_lost", connected: "line_back", ended: "line_ended" } as const;
-    const words = this.phrases.say(key[state], { agent: nameOf({ agent_id: agent }) });
-    this.#say("notice", "normal", [words], now);
-    if (state !== "ended") return;
+    if (state !== "ended") return this.#lines.is(state, agent, source, now);
+    this.#lines.ended(agent, source, now);
     // Nothing more will come of it: half a sentence is all there is, and no answer would arrive.
     for (const session of this.#sessions.active.filter((one) => one.source === source)) {
       this.#read(this.#outputs.end(session), now);
@@ -146,6 +145,7 @@ export class Announcer {
     this.#read(this.#outputs.paused(now), now);
     this.#desk.tick(now);
     this.#passing.due(now);
+    this.#lines.due(now);
     for (const { session, count } of this.#flood.due(now)) this.#heldBack(session, count, now);
     this.#hold(now);
     const active = this.#atWork;
@@ -171,6 +171,7 @@ export class Announcer {
       this.#desk.wakeAt,
       this.#flood.wakeAt,
       this.#passing.wakeAt,
+      this.#lines.wakeAt,
       this.#mouth.queue.wakeAt(now),
       still ? this.#quiet.wakeAt : undefined,
     ].filter((time) => time !== undefined);
@@ -228,7 +229,7 @@ export class Announcer {
     const parts = active.map((session) => {
       const { name } = this.#sessions.spoken(session, this.phrases);
       // What it did when it was last heard of may be long over.
-      if (this.#lost.has(session.source)) return this.phrases.say("line_lost", { agent: name });
+      if (this.#lines.lost(session.source)) return this.phrases.say("line_lost", { agent: name });
       return this.phrases.say("named", { agent: name, words: this.#account.status(session, this.phrases) });
     });
     if (this.#desk.size > 1)
@@ -269,7 +270,7 @@ export class Announcer {
   }
 
   get #atWork(): Session[] {
-    return this.#sessions.active.filter(({ source }) => !this.#lost.has(source));
+    return this.#sessions.active.filter(({ source }) => !this.#lines.lost(source));
   }
 
   #verbosity(type?: string): Verbosity {

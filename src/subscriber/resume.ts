@@ -30,18 +30,33 @@ export class Memory {
 
   /** The event as it should be heard, or undefined if all of it was heard before. */
   take(event: AgentEvent, isCursor: boolean): AgentEvent | undefined {
+    if (event.type === "aaep:agent.output.streaming") {
+      const text = event as OutputStreaming;
+      // Where its place says whether it was heard before, its id need not be kept.
+      if (text.output_id !== undefined && text.chunk !== "") {
+        const unheard = this.#unheard(text);
+        this.#settled = true;
+        if (isCursor && unheard) this.cursor = event.event_id;
+        return unheard;
+      }
+      return this.#isNew(event, isCursor) ? this.#unheard(text) : undefined;
+    }
+    return this.#isNew(event, isCursor) ? event : undefined;
+  }
+
+  /** Whether its id is new; if so, this may be the place to go on from. */
+  #isNew(event: AgentEvent, isCursor: boolean): boolean {
     const standing = event.extensions?.["earshot"]?.["standing"] === true;
     const question = event.type.startsWith("aaep:agent.awaiting.");
     if (!standing && !question) this.#settled = true;
-    const repeated = this.#seen.has(event.event_id) || this.#seenBefore.has(event.event_id);
-    if (isCursor && !standing && !repeated && (this.#settled || !question)) this.cursor = event.event_id;
-    if (repeated) return undefined;
+    if (this.#seen.has(event.event_id) || this.#seenBefore.has(event.event_id)) return false;
+    if (isCursor && !standing && (this.#settled || !question)) this.cursor = event.event_id;
     this.#seen.add(event.event_id);
     if (this.#seen.size >= REMEMBERED) {
       this.#seenBefore = this.#seen;
       this.#seen = new Set();
     }
-    return event.type === "aaep:agent.output.streaming" ? this.#unheard(event as OutputStreaming) : event;
+    return true;
   }
 
   #heardOf({ session_id, output_id }: OutputStreaming): HeardOutput {

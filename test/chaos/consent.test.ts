@@ -104,9 +104,59 @@ describe("F24: a backdated reply", () => {
     expect(await late).toMatchObject({ outcome: "timed_out" });
     const skewed = session.tool(TRANSFER, () => 1);
     await world.settle();
-    expect(await ear.accept(ear.question, { timestamp: "2025-12-31T20:00:00.000Z" })).toBe(false);
+    expect(await ear.accept(ear.question, { timestamp: "2025-12-30T20:00:00.000Z" })).toBe(false);
+    expect(await ear.accept(ear.question, { timestamp: "2026-01-02T04:00:00.000Z" })).toBe(false);
     expect(await ear.accept(ear.question, { timestamp: "2025-12-31T23:58:00.000Z" })).toBe(true);
     expect(await skewed).toMatchObject({ ran: true });
+  });
+});
+
+describe("CON-12: an honest yes, and a clock that was set", () => {
+  const HOUR = 3_600_000;
+  const FORTY_YEARS = 40 * 365 * 24 * HOUR;
+
+  it.each([-HOUR, HOUR, -FORTY_YEARS, FORTY_YEARS])(
+    "counts where the clock they share jumps by %d ms before it",
+    async (ms) => {
+      const world = await openWorld();
+      const ear = await world.connect();
+      const session = world.agent.start({ summary: "Moving money." });
+      const outcome = session.tool({ ...TRANSFER, timeout_seconds: 120 }, () => 1);
+      await world.advance(60);
+      world.clock.jump(ms);
+      await world.advance(30);
+      expect(await ear.accept(ear.question, { timestamp: world.clock.timestamp() })).toBe(true);
+      expect(await outcome).toMatchObject({ ran: true });
+    },
+  );
+
+  it.each([
+    ["an hour behind", -HOUR],
+    ["an hour ahead", HOUR],
+    ["in the time zone furthest west", -26 * HOUR],
+    ["in the time zone furthest east", 26 * HOUR],
+  ])("counts where only the listener's clock is %s", async (_, ms) => {
+    const world = await openWorld();
+    const ear = await world.connect();
+    const session = world.agent.start({ summary: "Moving money." });
+    const outcome = session.tool({ ...TRANSFER, timeout_seconds: 120 }, () => 1);
+    await world.advance(60);
+    const timestamp = new Date(Date.parse(world.clock.timestamp()) + ms).toISOString();
+    expect(await ear.accept(ear.question, { timestamp })).toBe(true);
+    expect(await outcome).toMatchObject({ ran: true });
+  });
+
+  it("does not make a late one count", async () => {
+    const world = await openWorld();
+    const ear = await world.connect();
+    const session = world.agent.start({ summary: "Moving money." });
+    const outcome = session.tool({ ...TRANSFER, timeout_seconds: 120 }, () => 1);
+    await world.settle();
+    const { question } = ear;
+    await world.advance(120);
+    world.clock.jump(-HOUR);
+    expect(await ear.accept(question, { timestamp: world.clock.timestamp() })).toBe(false);
+    expect(await outcome).toMatchObject({ outcome: "timed_out" });
   });
 });
 

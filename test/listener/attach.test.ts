@@ -37,6 +37,13 @@ function setUp(taken: boolean | undefined, options: ConstructorParameters<typeof
       }
     }
   };
+  const pass = async (ms: number) => {
+    for (let left = ms; left > 0; left -= 50) {
+      await clock.advance(50);
+      announcer.tick(clock.now());
+      changed();
+    }
+  };
   const attached = attach(announcer, fake as unknown as Subscriber, { clock, changed });
   const decided: string[] = [];
   const event = eventsOf();
@@ -55,7 +62,7 @@ function setUp(taken: boolean | undefined, options: ConstructorParameters<typeof
     };
     emit("confirmation", { event: asked, accept: decide("accept"), reject: decide("reject") });
   };
-  return { announcer, attached, clock, said, sent, decided, ask, emit };
+  return { announcer, attached, clock, said, sent, decided, ask, emit, pass };
 }
 
 describe("an announcer attached to a subscription", () => {
@@ -90,14 +97,55 @@ describe("an announcer attached to a subscription", () => {
     ]);
   });
 
+  const LOST = "The connection to Planner was lost. Trying again.";
+  const BACK = "Connected to Planner again.";
+
   it("says when the line is lost and back, not when it first opens", async () => {
-    const { said, emit } = setUp(true);
+    const { said, emit, pass } = setUp(true);
     emit("line", { state: "connected" });
+    await pass(5_000);
     emit("line", { state: "lost" });
     emit("line", { state: "connected" });
-    expect(said).toEqual([
-      "The connection to Planner was lost. Trying again.",
-      "Connected to Planner again.",
-    ]);
+    await pass(1_000);
+    expect(said).toEqual([LOST, BACK]);
+  });
+
+  it("believes that it is back at once where the agent speaks", async () => {
+    const { clock, said, emit } = setUp(true);
+    emit("line", { state: "lost" });
+    emit("line", { state: "connected" });
+    emit("event", eventsOf()("session.started", { summary_normal: "Planning." }));
+    await clock.settle();
+    expect(said).toEqual([LOST, BACK, "Started: Planning."]);
+  });
+
+  it("says only once that it is back, where the agent was still leaving the first time", async () => {
+    const { said, emit, pass } = setUp(true);
+    emit("line", { state: "lost" });
+    await pass(100);
+    emit("line", { state: "connected" });
+    await pass(200);
+    emit("line", { state: "lost" });
+    await pass(500);
+    emit("line", { state: "connected" });
+    await pass(30_000);
+    expect(said).toEqual([LOST, BACK]);
+  });
+
+  it("of a line that keeps dropping speaks now and then, and ends with how it is (T4)", async () => {
+    const { said, emit, pass } = setUp(true);
+    const event = eventsOf();
+    for (let round = 0; round < 1_000; round++) {
+      emit("line", { state: "lost" });
+      await pass(50);
+      emit("line", { state: "connected" });
+      emit("event", event("state.changed", { from_state: "idle", to_state: `s${round}` }));
+      await pass(50);
+    }
+    const told = said.filter((text) => text === LOST || text === BACK);
+    expect(told.length).toBeLessThanOrEqual(24);
+    emit("line", { state: "lost" });
+    await pass(10_000);
+    expect(said.filter((text) => text === LOST || text === BACK).at(-1)).toBe(LOST);
   });
 });

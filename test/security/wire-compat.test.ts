@@ -87,8 +87,7 @@ describe("a bare stream", () => {
       principal: { id: "local", role: "reply", audiences: "all" },
       body: async () => new Uint8Array(),
     });
-    const frame = (text: string) => Buffer.from(text);
-    answer!.stream!({ framing: "plain", frame, write: () => undefined, end: () => {} });
+    answer!.stream!({ write: () => undefined, end: () => {} });
     expect(pauses).toHaveLength(1);
     expect(pauses[0]).toBeLessThan(30_000);
   });

@@ -28,7 +28,7 @@ it("F15: the stream of whoever does not answer any more is let go, and frees wha
       status: 200,
       headers: { "content-type": "text/event-stream" },
       stream: (stream) => {
-        void stream.write(stream.frame(": connected\n\n"));
+        void stream.write(": connected\n\n");
         return { gone: freed, slow: () => {} };
       },
     }),

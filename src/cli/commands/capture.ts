@@ -13,6 +13,7 @@ import { count, plain } from "../tools/output.ts";
 const MOST_WAITING_BYTES = 64 * 1024 * 1024;
 /** Messages that came and were not yet heard, at most. */
 const MOST_TEXTS = 10_000;
+const LINE_HELD_MS = 1_000;
 const TERMINAL = /^aaep:agent\.session\.(completed|errored|cancelled)$/;
 
 export default command({
@@ -95,7 +96,9 @@ export default command({
       const { token: _, ...rest } = options;
       const transport = tapped(await transportFor(to, options), texts.came);
       const subscriber = new Subscriber(transport, rest);
+      const line = createLineNews(news);
       subscriber.on("event", (event) => {
+        line.heard();
         heard.events++;
         write(asLine(event, texts.of(event)));
         if (event.type === "aaep:agent.session.started") news(`Began: ${wordsOf(event)}`);
@@ -113,12 +116,11 @@ export default command({
         heard.gaps++;
       });
       subscriber.on("closed", ({ code, message }) => {
+        line.stop();
         if (code !== "subscriber_closed") end(`closed: ${message}`);
       });
       await subscriber.connect();
-      subscriber.on("line", ({ state, message }) =>
-        news(state === "lost" ? `The line dropped: ${plain(message)} Trying again.` : "Connected again."),
-      );
+      subscriber.on("line", line.is);
       return subscriber;
     };
     const began = performance.now();
@@ -160,6 +162,27 @@ export default command({
     return EXIT.ok;
   },
 });
+
+/** A line that is back is believed once the agent speaks or it has held: an agent that leaves may open one more. */
+function createLineNews(news: (line: string) => void) {
+  let back: NodeJS.Timeout | undefined;
+  const stop = () => {
+    clearTimeout(back);
+    back = undefined;
+  };
+  const heard = () => {
+    if (back === undefined) return;
+    stop();
+    news("Connected again.");
+  };
+  const is = ({ state, message }: { readonly state: "connected" | "lost"; readonly message: string }) => {
+    const known = back !== undefined;
+    stop();
+    if (state === "connected") back = setTimeout(heard, LINE_HELD_MS);
+    else if (!known) news(`The line dropped: ${plain(message)} Trying again.`);
+  };
+  return { is, heard, stop };
+}
 
 const tapped = (transport: ClientTransport, came: (text: string) => void): ClientTransport => ({
   name: transport.name,

@@ -19,14 +19,11 @@ import type { SubscriptionRejected } from "../../protocol/types.ts";
 import { whenExpired } from "../expiry.ts";
 
 /** A response body that stays open. */
-export interface ByteStream {
-  /** Names how `frame` makes its bytes: streams of one framing share them. */
-  readonly framing: string;
-  frame(text: string): Uint8Array;
-  /** A promise means: wait until it settles before writing more. */
-  write(bytes: Uint8Array): Promise<void> | undefined;
+export interface TextStream {
+  /** A promise means: wait until it settles before writing more. The same text for many is made into bytes once. */
+  write(text: string): Promise<void> | undefined;
   /** Sends what is waiting and these last words, then ends. */
-  end(last: Uint8Array): void;
+  end(last: string): void;
 }
 
 /** What whoever holds the bytes tells the binding. */
@@ -42,7 +39,7 @@ export interface HttpAnswer {
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string | Uint8Array;
   /** Called with the stream once the headers are out. */
-  readonly stream?: (stream: ByteStream) => OpenStream;
+  readonly stream?: (stream: TextStream) => OpenStream;
 }
 
 export interface HttpQuestion {
@@ -241,7 +238,7 @@ export function createSseServer(door: Door, options: SseOptions) {
   }
 
   function openEvents(
-    stream: ByteStream,
+    stream: TextStream,
     line: Line,
     lastEventId: string | undefined,
     principal: Principal,
@@ -250,7 +247,7 @@ export function createSseServer(door: Door, options: SseOptions) {
     const close = (code: string) => {
       if (!open) return;
       done();
-      stream.end(stream.frame(encodeClosing(code)));
+      stream.end(encodeClosing(code));
     };
     const done = () => {
       open = false;
@@ -264,14 +261,11 @@ export function createSseServer(door: Door, options: SseOptions) {
       line.disconnect(peer);
       close(code);
     };
-    const stopHeartbeat = options.every(
-      options.heartbeat_ms,
-      () => void stream.write(stream.frame(SSE_HEARTBEAT)),
-    );
+    const stopHeartbeat = options.every(options.heartbeat_ms, () => void stream.write(SSE_HEARTBEAT));
     const stopExpiry = whenExpired(principal, () => leave("credential_expired"));
     // Something at once, so that proxies pass the headers on; and a pause of its own for everyone, because EventSource
     // has no jitter: a crowd that lost its agent would come back as one (F16).
-    void stream.write(stream.frame(`: connected\n${retryLine(options.random)}${keepId(lastEventId)}\n`));
+    void stream.write(`: connected\n${retryLine(options.random)}${keepId(lastEventId)}\n`);
     streams.set(line.id, { owner: principal.id, leave });
     line.connect(peer, lastEventId);
     return {
@@ -284,13 +278,13 @@ export function createSseServer(door: Door, options: SseOptions) {
   }
 }
 
-function createPeer(stream: ByteStream, close: (code: string) => void): Peer {
-  const encode = ({ json, event_id, cursor }: Outgoing) =>
-    stream.frame(encodeSseEvent(json, cursor ? event_id : undefined));
-  const framing = `sse-${stream.framing}`;
+const encodeEvent = ({ json, event_id, cursor }: Outgoing): string =>
+  encodeSseEvent(json, cursor ? event_id : undefined);
+
+function createPeer(stream: TextStream, close: (code: string) => void): Peer {
   return {
-    send: (event) => stream.write(framed(event, framing, encode)),
-    tell: (message) => void stream.write(stream.frame(encodeSseMessage(JSON.stringify(message)))),
+    send: (event) => stream.write(framed(event, "sse", encodeEvent)),
+    tell: (message) => void stream.write(encodeSseMessage(JSON.stringify(message))),
     close,
   };
 }
