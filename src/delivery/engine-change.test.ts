@@ -62,7 +62,7 @@ describe("text of two outputs that is held back when the terms change", () => {
 
   it("closes in the same order for whoever reads it again, so that coming back loses none of it (DEL-16)", async () => {
     const world = new World();
-    const { started, say, call, completed } = writer();
+    const { started, say, call, done, completed } = writer();
     const listener = world.listener("listener", SENTENCES);
     world.attach(listener);
     await world.say(started());
@@ -75,6 +75,7 @@ describe("text of two outputs that is held back when the terms change", () => {
     world.cut(listener, 2);
     expect(listener.sent.at(-1)?.event.type).toBe("aaep:agent.output.streaming");
     world.attach(listener, world.cursorOf(listener));
+    await world.say(done("search"));
     await world.say(completed());
     expect(textOf(listener, "out_a")).toBe("A sentence. And more");
     expect(textOf(listener, "out_b")).toBe("Second output");

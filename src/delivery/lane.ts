@@ -63,32 +63,38 @@ export function deliveryOf(
 }
 
 /** What all chunks of an output share, as text: written once for every shape, every sentence and every token. */
-const envelopes = new WeakMap<OutputTrack, { event: Record<string, unknown>; readonly text: string }>();
-const OWN = new Set(["event_id", "timestamp", "chunk", "position", "complete", "coalesce_hint"]);
+interface Envelope {
+  readonly text: string;
+  /** All fields in their order, and their values; those of a chunk's own are not looked at. */
+  readonly names: readonly string[];
+  readonly values: readonly unknown[];
+}
+const envelopes = new WeakMap<OutputTrack, Envelope>();
+const OWN = ["event_id", "timestamp", "chunk", "position", "complete", "coalesce_hint"];
+const ANY = Symbol("any");
 
 function envelopeOf(output: OutputTrack, given: AgentEvent): string {
   const event = given as unknown as Record<string, unknown>;
   const known = envelopes.get(output);
-  if (known && sharesEnvelope(known.event, event)) {
-    known.event = event;
-    return known.text;
-  }
+  if (known && fits(known, event)) return known.text;
   const shared = { ...event };
   for (const name of OWN) shared[name] = undefined;
   const text = JSON.stringify(shared).slice(0, -1);
-  envelopes.set(output, { event, text });
+  const names = Object.keys(event);
+  const values = names.map((name) => (OWN.includes(name) ? ANY : event[name]));
+  envelopes.set(output, { names, values, text });
   return text;
 }
 
-/** Field by field, in the same order; objects must be the very same, which those of one session are. */
-function sharesEnvelope(one: Record<string, unknown>, other: Record<string, unknown>): boolean {
-  if (one === other) return true;
-  const names = Object.keys(one);
-  let at = 0;
-  for (const name in other) {
-    if (names[at++] !== name || (one[name] !== other[name] && !OWN.has(name))) return false;
+/** Objects must be the very same, which those of one session are. */
+function fits({ names, values }: Envelope, event: Record<string, unknown>): boolean {
+  const own = Object.keys(event);
+  if (own.length !== names.length) return false;
+  for (let i = 0; i < own.length; i++) {
+    const name = own[i]!;
+    if (name !== names[i] || (values[i] !== ANY && values[i] !== event[name])) return false;
   }
-  return at === names.length;
+  return true;
 }
 
 /** As `deliveryOf`, for text, which is most of what is sent. */

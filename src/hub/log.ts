@@ -83,10 +83,21 @@ export function createLog({ store, acknowledged, failed, history = [] }: LogOpti
     text?: { readonly chunk: string; readonly position: number },
   ): LogEntry => {
     const event_id = encodeEventId(store.identity, seq);
-    // Not `{ ...event, event_id }`: a field added to a spread copy makes V8 give every copy a shape of its own, and
-    // whatever reads events afterwards is slow, for as long as the log holds them.
-    const entered = Object.assign({}, event, text, { event_id }) as unknown as AgentEvent;
-    const entry: { -readonly [Name in keyof LogEntry]: LogEntry[Name] } = { seq: seq++, event: entered };
+    // A field added to a spread copy would make V8 give every copy a shape of its own, and whatever reads events
+    // afterwards slow, for as long as the log holds them: only what is there already is spread and set.
+    const entered: Record<string, unknown> =
+      "event_id" in event && (!text || "chunk" in event)
+        ? { ...event }
+        : Object.assign({}, event, text, { event_id });
+    entered["event_id"] = event_id;
+    if (text) {
+      entered["chunk"] = text.chunk;
+      entered["position"] = text.position;
+    }
+    const entry: { -readonly [Name in keyof LogEntry]: LogEntry[Name] } = {
+      seq: seq++,
+      event: entered as unknown as AgentEvent,
+    };
     if (insist) entry.insist = insist;
     if (localized) entry.localized = localized;
     if (audience) entry.audience = audience;

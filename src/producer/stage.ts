@@ -36,7 +36,10 @@ type Fields = Readonly<Record<string, unknown>>;
 /** Variants in many languages stand in the log together; each listener gets one, well within the limits. */
 const IN_THE_LOG = { bytes: 1_048_576, fields: 512 };
 /** Where these are the same, one chunk is as valid as the other. */
-const SAME_CHUNK = ["output_id", "language", "content_type"];
+const isAlike = (one: Fields, other: Fields): boolean =>
+  one["output_id"] === other["output_id"] &&
+  one["language"] === other["language"] &&
+  one["content_type"] === other["content_type"];
 
 export class Stage {
   readonly session_id: string;
@@ -55,6 +58,8 @@ export class Stage {
   #broken: { readonly error: unknown } | undefined;
   /** The last chunk that was found valid. */
   #chunk: Fields | undefined;
+  /** Text the lifecycle has not been told of: while more of an output comes, only the last of it counts. */
+  #untold: Record<string, unknown> | undefined;
   /** What is said in one turn is settled by one promise, and that is looked after once. */
   #watched: Promise<unknown> | undefined;
   #logged: Promise<void> | undefined;
@@ -81,6 +86,7 @@ export class Stage {
     return this.#life.open_tools;
   }
   get openOutputs(): Lifecycle["open_outputs"] {
+    this.#catchUp();
     return this.#life.open_outputs;
   }
   get signal(): AbortSignal {
@@ -138,7 +144,15 @@ export class Stage {
   /** Streamed text: as `emit`, for what comes token by token. */
   stream(fields: Fields, language: string): Promise<void> {
     try {
-      return this.log(this.#checked(this.#voice("aaep:agent.output.streaming", fields, language)));
+      if (this.#untold && !fields["complete"] && isAlike(this.#untold, fields)) {
+        if (this.#broken) throw this.#broken.error;
+        this.#untold = this.#voice.goOn(this.#untold, fields);
+        return this.#append(this.#untold);
+      }
+      const event = this.#checked(this.#voice("aaep:agent.output.streaming", fields, language));
+      const logged = this.log(event);
+      if (!fields["complete"]) this.#untold = event;
+      return logged;
     } catch (error) {
       return this.attempt(() => Promise.reject(error));
     }
@@ -163,13 +177,16 @@ export class Stage {
 
   log(event: Record<string, unknown>, options?: AppendOptions): Promise<void> {
     if (this.#broken) throw this.#broken.error;
-    // An id is the log's to give; where it counts, one stands in for it.
-    const step = "chunk" in event ? event : { event_id: "evt_0", ...event };
-    const { state, violations } = stepLifecycle(this.#life, step as unknown as CoreEvent);
+    this.#catchUp();
+    const { state, violations } = stepLifecycle(this.#life, event as unknown as CoreEvent);
     const [violation] = violations;
     if (violation) throw new EarshotError(violation.id, violation.message);
     this.#life = state;
-    const logged = this.options.hub.append(event, lowerCased(options), PASSED);
+    return this.#append(event, lowerCased(options));
+  }
+
+  #append(event: Record<string, unknown>, options?: AppendOptions): Promise<void> {
+    const logged = this.options.hub.append(event, options, PASSED);
     if (logged === this.#logged) return logged;
     this.#logged = logged;
     logged.catch((error: unknown) => {
@@ -198,14 +215,22 @@ export class Stage {
 
   /** A fact no event carries: how a question was settled. */
   note(reply_token: string, outcome: Resolution["outcome"]): void {
+    this.#catchUp();
     this.#life = stepLifecycle(this.#life, { type: "resolution", reply_token, outcome }).state;
+  }
+
+  #catchUp(): void {
+    const text = this.#untold;
+    if (!text) return;
+    this.#untold = undefined;
+    this.#life = stepLifecycle(this.#life, text as unknown as CoreEvent).state;
   }
 
   #checked(event: Record<string, unknown>): Record<string, unknown> {
     // Text of any length may be streamed, and is cut to size on the way to each listener. It comes token by token:
     // what every chunk of an output has in common is looked at once.
     const isText = "chunk" in event;
-    if (isText && this.#chunk && SAME_CHUNK.every((name) => event[name] === this.#chunk![name])) return event;
+    if (isText && this.#chunk && isAlike(this.#chunk, event)) return event;
     const parsed = parseValue(
       { ...event, ...(isText ? { chunk: "" } : {}), event_id: "evt_0" },
       { mode: "strict", extensions: this.options.hub.registry, limits: IN_THE_LOG },
@@ -231,8 +256,8 @@ interface EnterOptions {
 }
 
 /** Language tags are compared without regard to case; variants are kept in lower case. */
-function lowerCased(options: AppendOptions = {}): AppendOptions {
-  if (!options.localized) return options;
+function lowerCased(options?: AppendOptions): AppendOptions | undefined {
+  if (!options?.localized) return options;
   const { localized, ...rest } = options;
   if (Object.keys(localized).length === 0) return rest;
   return {

@@ -13,6 +13,8 @@ import {
 } from "../protocol/types.ts";
 import type { SecretCatcher } from "./secrets.ts";
 
+type Fields = Readonly<Record<string, unknown>>;
+
 interface VoiceOptions {
   readonly session_id: string;
   readonly producer: ProducerIdentity;
@@ -101,7 +103,7 @@ export function createVoice(options: VoiceOptions) {
     if (now > last) last = now;
     return last;
   };
-  return (
+  const voice = (
     type: CoreEventType,
     fields: Record<string, unknown>,
     language: string,
@@ -110,6 +112,8 @@ export function createVoice(options: VoiceOptions) {
       "@context": fields["extensions"] ? [CORE_CONTEXT, EXTENSION_URI] : CORE_CONTEXT,
       aaep_version: AAEP_VERSION,
       type,
+      // The log's to give.
+      event_id: "",
       session_id,
       timestamp: timestamp(),
       producer,
@@ -126,6 +130,16 @@ export function createVoice(options: VoiceOptions) {
     }
     return event;
   };
+  return Object.assign(voice, {
+    /** More text of the same output: all but the chunk itself is as it was. */
+    goOn: (last: Fields, { chunk, position }: Fields): Record<string, unknown> => {
+      const event = { ...last };
+      event["timestamp"] = timestamp();
+      event["chunk"] = chunk;
+      event["position"] = position;
+      return event;
+    },
+  });
 }
 
 export type Voice = ReturnType<typeof createVoice>;

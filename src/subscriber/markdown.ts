@@ -57,13 +57,18 @@ const NAMES: Readonly<Record<string, string>> = {
   md: "Markdown",
   diff: "diff",
 };
+/** Settings a tag has are of the form a=b: "if x <b and c> 3" is no tag, and its words are said. */
 const HTML_TAG =
-  /<\/?(?:a|abbr|b|big|br|blockquote|center|code|div|em|font|h[1-6]|hr|i|img|ins|kbd|li|mark|ol|p|pre|q|s|small|span|strike|strong|sub|sup|table|tbody|td|th|thead|tr|tt|u|ul)(?:\s[^<>]{0,400})?\/?>/giu;
+  /<\/?(?:a|abbr|b|big|br|blockquote|center|code|div|em|font|h[1-6]|hr|i|img|ins|kbd|li|mark|ol|p|pre|q|s|small|span|strike|strong|sub|sup|table|tbody|td|th|thead|tr|tt|u|ul)(?:\s+[\w:-]{1,40}\s*=\s*(?:"[^"<>]{0,400}"|'[^'<>]{0,400}'|[^\s"'<>=]{1,400})){0,20}\s*\/?>/giu;
+/** Without blanks between words, what follows an address would be taken for a part of it: only letters of addresses count. */
 const INLINE =
-  /\\([\\`*_{}[\]()#+\-.!|>~])|!\[([^\]\n]{0,400})\]\(((?:[^()\s]|\([^()\s]{0,200}\)){0,2000})(?:\s+"[^"\n]{0,400}")?\)|\[([^\]\n]{1,400})\]\(((?:[^()\s]|\([^()\s]{0,200}\)){0,2000})(?:\s+"[^"\n]{0,400}")?\)|<(https?:\/\/[^<>\s]{1,2000})>|(https?:\/\/[^\s<>()]{1,2000})|`{1,2}([^`\n]{1,2000}?)`{1,2}|\[\^[\w-]{1,20}\]/gu;
+  /\\([\\`*_{}[\]()#+\-.!|>~])|!\[([^\]\n]{0,400})\]\(((?:[^()\s]|\([^()\s]{0,200}\)){0,2000})(?:\s+"([^"\n]{0,400})")?\)|\[([^\]\n]{1,400})\]\(((?:[^()\s]|\([^()\s]{0,200}\)){0,2000})(?:\s+"([^"\n]{0,400})")?\)|<(https?:\/\/[^<>\s]{1,2000})>|(https?:\/\/[\w\-.~:/?#[\]@!$&'*+,;=%]{1,2000})|(`{1,3})(?!`)([^`\n]{1,2000})\10(?!`)|\[\^\d{1,3}\](?!:)/gu;
+/** "array[i](x)" is no link: where one leads has a dot, a slash or the like, or is nothing. */
+const ADDRESS = /^(?:$|#|[^:]*[/.])|:/u;
 
-const FENCE = /^ {0,3}(`{3,}|~{3,})\s*([\w+#-]*)/u;
-const LIST_ITEM = /^\s*(?:[-*+•]|\d{1,9}[.)])\s+(?:\[[ xX]\]\s+)?(.*)$/u;
+/** With a backtick further on it is code within a line. What follows the language's name is text. */
+const FENCE = /^\s{0,3}(`{3,}(?=[^`]*$)|~{3,})\s*([\w+#.-]*)(.*)$/u;
+const SETTINGS = /\{[^{}]{0,200}\}|(?<!\S)[\w-]{1,40}=(?:"[^"]{0,200}"|\S{1,200})/gu;
 const TABLE_RULE = /^\s*\|?\s*:?-{2,}:?\s*(?:\|\s*:?-{2,}:?\s*)*\|?\s*$/u;
 
 export function speakMarkdown(source: string): Spoken {
@@ -77,16 +82,12 @@ export function speakMarkdown(source: string): Spoken {
   };
   for (let at = 0; at < lines.length; at++) {
     const line = lines[at]!;
-    const fence = FENCE.exec(line);
-    if (fence) {
+    if (FENCE.test(line)) {
       close();
-      const code: string[] = [];
-      for (at++; at < lines.length && !lines[at]!.trim().startsWith(fence[1]!); at++) code.push(lines[at]!);
-      blocks.push([named(fence[2]!, code.length)]);
-      details.push(code.join("\n"));
+      at = code(lines, at, blocks, details);
       continue;
     }
-    const heading = /^ {0,3}#{1,6}\s+(.*?)\s*#*\s*$/u.exec(line);
+    const heading = /^ {0,3}#{1,6}\s+(.*?)(?:\s+#+)?\s*$/u.exec(line);
     if (heading) {
       close();
       blocks.push([{ key: "heading", text: inline(heading[1]!, details) }]);
@@ -120,28 +121,108 @@ export function speakMarkdown(source: string): Spoken {
   return { blocks: blocks.filter((block) => block.length > 0), details };
 }
 
+/** Gives the last line that belongs to it. Words on the lines of its marks are no code, and are said. */
+function code(lines: readonly string[], from: number, blocks: Segment[][], details: string[]): number {
+  const [, mark, language, info] = FENCE.exec(lines[from]!.trimStart())!;
+  const said: string[] = [];
+  let at = from + 1;
+  for (; at < lines.length && !lines[at]!.trim().startsWith(mark!); at++) said.push(lines[at]!);
+  blocks.push(inline(info!.replace(SETTINGS, " ").trim(), details), [named(language!, said.length)]);
+  details.push(said.join("\n"));
+  const after = (lines[at] ?? "").trim().replace(/^[`~]+/u, "").trim();
+  blocks.push(inline(after, details));
+  return at;
+}
+
 const named = (language: string, count: number): Segment => {
   const name = NAMES[language.toLowerCase()] ?? language;
   return name === "" ? { key: "code", count } : { key: "code_in", count, slots: { language: name } };
 };
 
+const LIST_ITEM = /^(\s*)(?:[-*+•]|(\d{1,9})[.)])\s+(?:\[([ xX])\]\s+)?(.*)$/u;
+
+interface Item {
+  readonly number: number | undefined;
+  readonly ticked: boolean | undefined;
+  text: string;
+  /** Its lists and code. */
+  readonly inner: (List | Segment[][])[];
+}
+interface List {
+  readonly indent: number;
+  readonly items: Item[];
+}
+
 function list(lines: readonly string[], from: number, blocks: Segment[][], details: string[]): number {
-  const items: string[] = [];
+  const outer: List = { indent: LIST_ITEM.exec(lines[from]!)![1]!.length, items: [] };
+  let open = [outer];
   let at = from;
   for (; at < lines.length; at++) {
     const line = lines[at]!;
-    const item = LIST_ITEM.exec(line);
-    if (item) items.push(item[1]!);
-    else if (line.trim() !== "" && /^\s{2,}/u.test(line)) items[items.length - 1] += ` ${line.trim()}`;
-    else if (line.trim() !== "" || !LIST_ITEM.test(lines[at + 1] ?? "")) break;
+    const indent = /^\s*/u.exec(line)![0].length;
+    const found = LIST_ITEM.exec(line);
+    const item = open.at(-1)!.items.at(-1);
+    if (found) {
+      const list = place(open, indent, found[2]);
+      // Bullets after numbers, or numbers after bullets, are another list.
+      if (!list) break;
+      open = list;
+      const [, , number, tick, text] = found;
+      const ticked = tick === undefined ? undefined : tick !== " ";
+      open.at(-1)!.items.push({ number: number && Number(number), ticked, text: text!, inner: [] } as Item);
+    } else if (line.trim() === "") {
+      const next = lines[at + 1] ?? "";
+      if (!LIST_ITEM.test(next) && !/^\s{2,}\S/u.test(next)) break;
+    } else if (indent < 2) break;
+    else if (FENCE.test(line.trimStart())) {
+      const inner: Segment[][] = [];
+      at = code(lines, at, inner, details);
+      item!.inner.push(inner);
+    } else item!.text += ` ${line.trim()}`;
   }
+  sayList(outer, "", blocks, details);
+  return at - 1;
+}
+
+/** The lists that are open with this item, which goes into the last one; none if it begins a list beside them. */
+function place(open: readonly List[], indent: number, number: string | undefined): List[] | undefined {
+  const kept = open.filter((one, index) => index === 0 || one.indent <= indent);
+  const last = kept.at(-1)!;
+  const before = last.items.at(-1);
+  if (!before) return kept;
+  const alike = (before.number === undefined) === (number === undefined);
+  // Numbers that line up on the right: " 9." and "10."
+  const aligned = alike && number !== undefined && Number(number) === before.number! + 1;
+  if (indent > last.indent + (aligned ? 1 : 0)) {
+    const inner: List = { indent, items: [] };
+    before.inner.push(inner);
+    return [...kept, inner];
+  }
+  if (alike) return kept;
+  const around = kept.at(-2)?.items.at(-1);
+  if (!around) return undefined;
+  const beside: List = { indent, items: [] };
+  around.inner.push(beside);
+  return [...kept.slice(0, -1), beside];
+}
+
+/** An item of an inner list has the outer one's number before its own: by ear there is no indentation. */
+function sayList({ items }: List, around: string, blocks: Segment[][], details: string[]): void {
   // Text that streams comes item by item: then there is no list to count yet.
   if (items.length > 1) blocks.push([{ key: "list", count: items.length }]);
-  items.forEach((item, index) => {
-    const text = inline(item, details);
-    blocks.push(items.length > 1 ? [{ key: "item", text, slots: { number: index + 1 } }] : text);
+  // Written as 1, 1, 1 it is meant to be counted.
+  const counted = items.length > 1 && items.every(({ number }) => number === items[0]!.number);
+  items.forEach(({ number, ticked, text, inner }, index) => {
+    const own = counted || number === undefined ? (items[0]!.number ?? 1) + index : number;
+    const words = inline(text, details);
+    const said: Segment[] =
+      ticked === undefined ? words : [{ key: ticked ? "task_done" : "task_open", text: words }];
+    const alone = items.length === 1 && number === undefined && around === "";
+    blocks.push(alone ? said : [{ key: "item", text: said, slots: { number: `${around}${own}` } }]);
+    for (const one of inner)
+      if (Array.isArray(one)) blocks.push(...one);
+      else sayList(one, `${around}${own}.`, blocks, details);
   });
-  return at - 1;
 }
 
 function table(lines: readonly string[], from: number, blocks: Segment[][], details: string[]): number {
@@ -156,6 +237,9 @@ function table(lines: readonly string[], from: number, blocks: Segment[][], deta
   let at = from + 2;
   for (; at < lines.length && lines[at]!.includes("|"); at++) rows.push(cells(lines[at]!));
   blocks.push([{ key: "table", slots: { columns_count: header.length, rows_count: rows.length } }]);
+  // A column nobody filled has a name all the same.
+  const unused = header.slice(Math.max(0, ...rows.map((row) => row.length))).filter((name) => name !== "");
+  if (unused.length > 0) blocks.push(inline(unused.join(", "), details));
   // Each value with its column's name: by ear there is no looking up.
   for (const row of rows) {
     const said = row.map((cell, index) => (header[index] ? `${header[index]}: ${cell}` : cell)).join(", ");
@@ -168,35 +252,58 @@ function table(lines: readonly string[], from: number, blocks: Segment[][], deta
 function inline(source: string, details: string[]): Segment[] {
   const segments: Segment[] = [];
   const push = (text: string) => {
-    const plain = emphasis(text.replace(HTML_TAG, " "));
-    if (plain !== "") segments.push(plain);
+    segments.push(...emphasis(text.replace(HTML_TAG, " ")));
   };
   let at = 0;
   for (const match of source.matchAll(INLINE)) {
     push(source.slice(at, match.index));
     at = match.index + match[0].length;
-    const [, escaped, alt, , label, target, angled, bare, code] = match;
+    const [whole, escaped, alt, shown, caption, label, target, title, angled, bare, , literal] = match;
     if (escaped !== undefined) segments.push(escaped);
-    else if (alt !== undefined) {
-      if (alt !== "") segments.push({ key: "image", text: [alt] });
-    } else if (label !== undefined) {
-      segments.push({ key: "link", text: [emphasis(label)] });
-      if (/^https?:\/\//iu.test(target!)) details.push(target!);
+    else if (alt !== undefined || label !== undefined) {
+      const leads = (shown ?? target)!;
+      if (!ADDRESS.test(leads)) {
+        push(whole);
+        continue;
+      }
+      const words = emphasis((alt ?? label)!);
+      if (words.length > 0) segments.push({ key: alt === undefined ? "link" : "image", text: words });
+      if (/^https?:\/\//iu.test(leads)) details.push(leads);
+      details.push(...[caption ?? title ?? ""].filter((one) => one !== ""));
     } else if (angled ?? bare) {
       const address = (angled ?? bare)!;
       const [, host = address, tail = ""] =
         /^https?:\/\/(?:www\.)?([^/?#]+).*?([.,;:!?]*)$/iu.exec(address) ?? [];
       segments.push({ key: "link", text: [host] }, ...(tail ? [tail] : []));
       details.push(tail ? address.slice(0, -tail.length) : address);
-    } else if (code !== undefined) segments.push(code);
+    } else if (literal !== undefined) segments.push(literal);
   }
   push(source.slice(at));
   return segments;
 }
 
-const emphasis = (text: string): string =>
+const STRUCK = /~~(?=\S)(.{1,2000}?)(?<=\S)~~/gu;
+
+/** What is struck out is said to be: "50 40" is not what "~~50~~ 40" means. */
+function emphasis(text: string): Segment[] {
+  const segments: Segment[] = [];
+  let at = 0;
+  for (const match of text.matchAll(STRUCK)) {
+    segments.push(unmarked(text.slice(at, match.index)), {
+      key: "struck",
+      text: [unmarked(match[1]!)],
+    });
+    at = match.index + match[0].length;
+  }
+  segments.push(unmarked(text.slice(at)));
+  return segments.filter((one) => one !== "");
+}
+
+/** Stars between letters or figures multiply: "2*3*4" must not be heard as 234. */
+const unmarked = (text: string): string =>
   text
-    .replace(/(\*{1,3}|~~)(?=\S)(.{1,2000}?)(?<=\S)\1/gu, "$2")
+    .replace(/(?<![\p{Lu}\p{Ll}\p{N}*])(\*{1,3})(?=[^\s*])(.{1,2000}?)(?<=[^\s*])\1(?![\p{Lu}\p{Ll}\p{N}*])/gu, "$2")
+    .replace(/(?<![\p{N}*])(\*{2,3})(?=[^\s*\p{N}])(.{1,2000}?)(?<=[^\s*\p{N}])\1(?![\p{N}*])/gu, "$2")
     .replace(/(?<![\p{L}\p{N}_])(_{1,3})(?=\S)(.{1,2000}?)(?<=\S)\1(?![\p{L}\p{N}_])/gu, "$2")
     .replace(/[ \u00a0]{2,}/gu, " ");
 
@@ -204,7 +311,9 @@ const emphasis = (text: string): string =>
 export const plainHtml = (source: string): string =>
   source
     .replace(/<(?:script|style)\b[^>]{0,400}>[^<]{0,20000}<\/(?:script|style)>/giu, " ")
-    .replace(/<\/?(?:p|div|br|li|h[1-6]|tr)\b[^>]{0,400}>/giu, "\n")
+    .replace(/<\/?(?:p|div|br|hr|li|ol|ul|h[1-6]|tr|table|blockquote|pre)\b[^<>]{0,400}>/giu, "\n")
+    // Cells and small figures would run into one number.
+    .replace(/<\/?(?:td|th|sup|sub|img)\b[^<>]{0,400}>/giu, " ")
     .replace(HTML_TAG, "")
     .replaceAll("&lt;", "<")
     .replaceAll("&gt;", ">")
