@@ -43,11 +43,15 @@ export function seal(text: string, key: number): string {
   }
   a = mix(a ^ key);
   b = mix(b ^ a);
-  let digits = "";
-  for (let i = 0; i < SEAL_LENGTH; i++) {
-    digits += DIGITS[((i % 2 === 0 ? a : b) >>> ((i >> 1) * 8)) % 62];
-  }
-  return digits;
+  const digit = (bits: number) => DIGITS.charCodeAt(bits % 62);
+  return String.fromCharCode(
+    digit(a),
+    digit(b),
+    digit(a >>> 8),
+    digit(b >>> 8),
+    digit(a >>> 16),
+    digit(b >>> 16),
+  );
 }
 
 function mix(value: number): number {
@@ -60,14 +64,32 @@ function mix(value: number): number {
 
 const sealed = (body: string, { key }: LogIdentity): string => `evt_${body}${seal(body, key)}`;
 
-export const encodeEventId = (log: LogIdentity, seq: number): string =>
-  sealed(`${log.epoch}e${encodeNumber(seq)}`, log);
+/** Asked for where an event enters the log, and again where it leaves: the last ones are remembered. */
+const recent: { log: LogIdentity; seq: number; id: string }[] = [];
+const MOST_RECENT = 64;
+
+export function encodeEventId(log: LogIdentity, seq: number): string {
+  const known = recent[seq % MOST_RECENT];
+  if (known?.seq === seq && known.log === log) return known.id;
+  const id = sealed(`${log.epoch}e${encodeNumber(seq)}`, log);
+  recent[seq % MOST_RECENT] = { log, seq, id };
+  return id;
+}
 
 export const encodeRunId = (log: LogIdentity, from: Place, to: Place, index: number, tag: string): string =>
   sealed(
     `${log.epoch}r${encodeNumber(from.seq)}${encodeNumber(from.sub)}${encodeNumber(to.seq)}${encodeNumber(to.sub)}${encodeNumber(index)}${tag}`,
     log,
   );
+
+/**
+ * The id for what a run holds beyond what was heard of it: the same place, marked with what is told. Without the mark it
+ * might be an id that was used before, where the log has let go of text that the run was cut with then.
+ */
+export function encodeRetoldId(log: LogIdentity, id: string, told: string): string {
+  const body = id.slice(4, -SEAL_LENGTH);
+  return body[log.epoch.length] === "r" ? sealed(`${body}${seal(told, 0)}`, log) : id;
+}
 
 /** The cursor an id stands for, or why it is none: another log's, or not one of ours. */
 export function decodeId(log: LogIdentity, id: string): Cursor | "foreign" | "forged" {
@@ -90,7 +112,7 @@ export function decodeId(log: LogIdentity, id: string): Cursor | "foreign" | "fo
     from: { seq: read(), sub: read() },
     to: { seq: read(), sub: read() },
     index: read(),
-    tag: body.slice(at),
+    tag: body.slice(at, at + TAG_LENGTH),
   };
 }
 

@@ -70,6 +70,10 @@ export class Cutter {
   }
 
   cut(marked: Marked): Piece[] {
+    if (this.#threshold === 0 && marked.output && !marked.closes) {
+      const token = this.#token(marked, marked.output);
+      if (token) return [token];
+    }
     const pieces: Piece[] = [];
     const { entry, track } = marked;
     if (marked.closes) {
@@ -95,6 +99,25 @@ export class Cutter {
     const whole = event.type === entry.event.type;
     pieces.push({ seq: entry.seq, sub: pieces.length, track, kind, critical, event, whole });
     return pieces;
+  }
+
+  /** Where text is cut everywhere, an ordinary chunk goes as it came, and nothing of it waits. */
+  #token({ entry, start, breaks, variants }: Marked, output: OutputTrack): Piece | undefined {
+    const event = entry.event as OutputStreaming;
+    const { chunk: text, position, timestamp } = event;
+    if (text === "" || event.complete || breaks || this.#pending.has(output)) return undefined;
+    const bytes = utf8Length(text);
+    if (bytes > MOST_CHUNK_BYTES || !this.#shape.passes(event.type)) return undefined;
+    return {
+      seq: entry.seq,
+      sub: 0,
+      track: output.track,
+      kind: "text",
+      critical: false,
+      event: dressText(event, this.#shape, variants),
+      text: { output, text, bytes, start, position, complete: false, hint: "none", timestamp },
+      whole: true,
+    };
   }
 
   #cutText(marked: Marked, output: OutputTrack, pieces: Piece[]): void {
@@ -134,6 +157,7 @@ export class Cutter {
       const hint = this.#threshold === 0 ? "none" : (this.#shape.honored[0] ?? "sentence");
       this.#emit(output, pending, pending.text.length, hint, false, marked, pieces);
     }
+    if (this.#threshold === 0) this.#pending.delete(output);
     const only = pieces.length === 1 && own === 0 ? pieces[0]!.text! : undefined;
     if (only && only.start === marked.start && only.text === chunk) pieces[0]!.whole = true;
   }

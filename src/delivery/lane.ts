@@ -7,7 +7,15 @@
 import type { AgentEvent } from "../protocol/types.ts";
 import { countWords } from "./budget.ts";
 import { eventOf, Grouping, groupsOf } from "./coalesce.ts";
-import { comparePlaces, encodeEventId, encodeRunId, type Place, seal, TAG_LENGTH } from "./cursor.ts";
+import {
+  comparePlaces,
+  encodeEventId,
+  encodeRetoldId,
+  encodeRunId,
+  type Place,
+  seal,
+  TAG_LENGTH,
+} from "./cursor.ts";
 import { Cutter, type Piece } from "./cut.ts";
 import type { LogIdentity } from "./entry.ts";
 import { type Heard, unheard } from "./heard.ts";
@@ -88,13 +96,12 @@ function envelopeOf(output: OutputTrack, given: AgentEvent): string {
 
 /** Objects must be the very same, which those of one session are. */
 function fits({ names, values }: Envelope, event: Record<string, unknown>): boolean {
-  const own = Object.keys(event);
-  if (own.length !== names.length) return false;
-  for (let i = 0; i < own.length; i++) {
-    const name = own[i]!;
-    if (name !== names[i] || (values[i] !== ANY && values[i] !== event[name])) return false;
+  let at = 0;
+  for (const name in event) {
+    const value = values[at];
+    if (name !== names[at++] || (value !== ANY && value !== event[name])) return false;
   }
-  return true;
+  return at === names.length;
 }
 
 /** As `deliveryOf`, for text, which is most of what is sent. */
@@ -225,9 +232,9 @@ export class Lane {
   }
 
   /**
-   * What of a run is new to someone who changed shape; its bytes are for one listener only. Ids stay those of the run,
-   * so that it can be gone on from like any other. Unless it is late: catching up tells of a time before the place the
-   * listener had reached, so its events are no place to go on from, and bear the time that the listener had reached.
+   * What of a run is new to someone who changed shape; its bytes are for one listener only. Ids name the place of the
+   * run, so that it can be gone on from like any other. Unless it is late: catching up tells of a time before the place
+   * the listener had reached, so its events are no place to go on from, and bear the time that the listener had reached.
    */
   news(run: Run, heard: Heard, late: boolean): Run | undefined {
     const deliveries: Delivery[] = [];
@@ -236,15 +243,20 @@ export class Lane {
       const rest = parts.flatMap((piece) => unheard(piece, heard) ?? []);
       if (rest.length === 0) continue;
       const delivery = run.deliveries[index]!;
-      const same = !late && rest.every((piece, i) => piece === parts[i]) && rest.length === parts.length;
+      const retold = rest[0]!.seq <= heard.reached;
+      const same = !retold && rest.every((piece, i) => piece === parts[i]) && rest.length === parts.length;
       kept.push(rest);
-      deliveries.push(same ? delivery : this.#retell(rest, delivery, late ? heard : undefined));
+      deliveries.push(same ? delivery : this.#retell(rest, delivery, retold, late ? heard : undefined));
     }
     return deliveries.length === 0 ? undefined : { from: run.from, to: run.to, deliveries, parts: kept };
   }
 
-  #retell(parts: readonly Piece[], { event_id, critical }: Delivery, late?: Heard): Delivery {
+  #retell(parts: readonly Piece[], delivery: Delivery, retold: boolean, late?: Heard): Delivery {
+    const { critical } = delivery;
     const event = eventOf(parts);
+    const event_id = retold
+      ? encodeRetoldId(this.#log, delivery.event_id, JSON.stringify(event))
+      : delivery.event_id;
     const timestamp = late?.times.get(parts[0]!.track) ?? event.timestamp;
     return deliveryOf({ ...event, timestamp }, event_id, critical, late === undefined);
   }

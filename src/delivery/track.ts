@@ -76,12 +76,12 @@ export type Question = AwaitingConfirmation | AwaitingClarification;
 interface OpenOutput {
   output: OutputTrack;
   segmenter: Segmenter;
-  voice: string;
+  readonly language: string;
+  readonly content_type: string;
   marks: Mark[];
 }
 
 /** Levels: 0 cuts everywhere, 1 to 3 as in segment.ts, 4 only at the end. */
-const LEVELS = [1, 2, 3, 4];
 const NOTHING_OPEN: readonly number[] = Object.freeze([0, 0, 0, 0, 0]);
 const NO_MARKS: readonly Mark[] = Object.freeze([]);
 
@@ -173,21 +173,18 @@ export class SessionTrack {
 
   /** The same list as before wherever nothing moved: most chunks lie inside a sentence. */
   #findSince(): readonly number[] {
-    const known = this.#since;
-    const at = (level: number): number => {
-      let since = 0;
-      for (const { output } of this.#unclosed) {
-        if (output.length === output.closedAt) continue;
-        const own = output.openSince[level]!;
-        if (since === 0 || own < since) since = own;
-      }
-      return since;
-    };
-    for (const level of LEVELS) {
-      if (at(level) === known[level]) continue;
-      this.#since = [0, at(1), at(2), at(3), at(4)];
-      break;
+    let [word, sentence, paragraph, completion] = [0, 0, 0, 0];
+    for (const { output } of this.#unclosed) {
+      if (output.length === output.closedAt) continue;
+      const [, one, two, three, four] = output.openSince as [number, number, number, number, number];
+      if (word === 0 || one < word) word = one;
+      if (sentence === 0 || two < sentence) sentence = two;
+      if (paragraph === 0 || three < paragraph) paragraph = three;
+      if (completion === 0 || four < completion) completion = four;
     }
+    const known = this.#since;
+    if (known[1] !== word || known[2] !== sentence || known[3] !== paragraph || known[4] !== completion)
+      this.#since = [0, word, sentence, paragraph, completion];
     return this.#since;
   }
 
@@ -206,9 +203,9 @@ export class SessionTrack {
   ): { output: OutputTrack; start: number; marks: readonly Mark[]; breaks: boolean } {
     const key = event.output_id ?? "";
     const language = event.language ?? event.localization_hints?.primary_language ?? "und";
-    const voice = `${language} ${event.content_type ?? "text/plain"}`;
+    const { content_type = "text/plain" } = event;
     let open = this.#open.get(key);
-    const breaks = open !== undefined && open.voice !== voice;
+    const breaks = open !== undefined && (open.language !== language || open.content_type !== content_type);
     if (!open || breaks) {
       if (open) this.#unclosed.delete(open);
       const output = open?.output ?? {
@@ -219,7 +216,7 @@ export class SessionTrack {
         openSince: [seq, seq, seq, seq, seq],
         previous: { seq, start: 0 },
       };
-      open = openOutput(output, voice, language, event.content_type);
+      open = openOutput(output, language, content_type);
       this.#open.set(key, open);
     }
     this.#unclosed.add(open);
@@ -248,26 +245,19 @@ export class SessionTrack {
   }
 }
 
-function openOutput(
-  output: OutputTrack,
-  voice: string,
-  language: string,
-  content_type: string | undefined,
-): OpenOutput {
+function openOutput(output: OutputTrack, language: string, content_type: string): OpenOutput {
   const base = output.length;
   const open: OpenOutput = {
     output,
-    voice,
+    language,
+    content_type,
     marks: [],
-    segmenter: createSegmenter(
-      { language, ...(content_type === undefined ? {} : { content_type }) },
-      (offset, level) => {
-        const mark = { offset: base + offset, level };
-        // The log keeps these lists, and most hold one mark: an empty list that grows takes room for many.
-        if (open.marks.length === 0) open.marks = [mark];
-        else open.marks.push(mark);
-      },
-    ),
+    segmenter: createSegmenter({ language, content_type }, (offset, level) => {
+      const mark = { offset: base + offset, level };
+      // The log keeps these lists, and most hold one mark: an empty list that grows takes room for many.
+      if (open.marks.length === 0) open.marks = [mark];
+      else open.marks.push(mark);
+    }),
   };
   return open;
 }

@@ -143,8 +143,7 @@ export function createLog({ store, acknowledged, failed, history = [] }: LogOpti
       entries.push(enter({ ...event, timestamp, chunk: rest, position, complete }, session));
   }
 
-  function ingest(event: Record<string, unknown>, options: EntryOptions): LogEntry[] {
-    const entries: LogEntry[] = [];
+  function ingest(event: Record<string, unknown>, options: EntryOptions, entries: LogEntry[]): void {
     const { insist, audience } = options;
     const session_id = event["session_id"] as string;
     const terminal = isTerminal(event["type"] as string);
@@ -160,7 +159,6 @@ export function createLog({ store, acknowledged, failed, history = [] }: LogOpti
     if (terminal) open.delete(session_id);
     if (event["type"] === "aaep:agent.output.streaming") stream(event, session, entries, options.whole);
     else entries.push(enter(event, session, options));
-    return entries;
   }
 
   async function write(entries: readonly LogEntry[], facts?: readonly Fact[]): Promise<void> {
@@ -178,11 +176,11 @@ export function createLog({ store, acknowledged, failed, history = [] }: LogOpti
     if (entries.length > 0) acknowledged(entries);
   }
 
-  /** Writes at once, and whatever text waits goes ahead of it. */
-  function commit(entries: readonly LogEntry[], facts?: readonly Fact[]): Promise<void> {
-    const all = gathered.length > 0 ? [...gathered, ...entries] : entries;
+  /** Writes all that was gathered. */
+  function commit(facts?: readonly Fact[]): Promise<void> {
+    const entries = gathered;
     gathered = [];
-    latest = write(all, facts);
+    latest = write(entries, facts);
     return latest;
   }
 
@@ -190,7 +188,7 @@ export function createLog({ store, acknowledged, failed, history = [] }: LogOpti
     gathering = undefined;
     // Taken along by another write, it is kept when that one is.
     if (gathered.length === 0) return latest;
-    return broken ? Promise.reject(broken) : commit([]);
+    return broken ? Promise.reject(broken) : commit();
   }
 
   return {
@@ -201,20 +199,20 @@ export function createLog({ store, acknowledged, failed, history = [] }: LogOpti
       const { facts } = options;
       if (broken) return Promise.reject(broken);
       if (stopped && !(stopped === "ends" && event["type"] === "aaep:agent.tool.completed")) return never();
-      const entries = ingest(event, options);
-      if (facts?.length || event["type"] !== "aaep:agent.output.streaming") return commit(entries, facts);
-      if (entries.length === 0) return NOTHING;
-      for (const entry of entries) gathered.push(entry);
+      const before = gathered.length;
+      ingest(event, options, gathered);
+      if (facts?.length || event["type"] !== "aaep:agent.output.streaming") return commit(facts);
+      if (gathered.length === before) return NOTHING;
       gathering ??= latest.then(flush, flush);
       return gathering;
     },
     async keep(facts) {
       if (broken) throw broken;
       if (stopped) return never();
-      if (facts.length > 0) await commit([], facts);
+      if (facts.length > 0) await commit(facts);
     },
     stop(but) {
-      if (gathered.length > 0 && !broken) void commit([]).catch(() => undefined);
+      if (gathered.length > 0 && !broken) void commit().catch(() => undefined);
       stopped = but;
     },
   };

@@ -22,7 +22,10 @@ export interface WriterOptions {
 }
 
 /** Beyond this a writer asks to be waited for, so that a long replay does not pile up in one turn. */
-const WAIT_ABOVE = 64 * 1024;
+const WAIT_ABOVE = 192 * 1024;
+
+/** In UTF-8. */
+const MOST_BYTES_PER_UNIT = 3;
 
 /** What is written whole: bytes, or text that becomes bytes when it leaves, together with what leaves beside it. */
 type Frame = Uint8Array | string;
@@ -34,15 +37,18 @@ type Frame = Uint8Array | string;
 class Batch {
   readonly before: Batch | undefined;
   readonly frame: Frame | undefined;
-  readonly size: number;
+  /** At least as many bytes as there are: text is measured only where that could matter. */
+  readonly most: number;
   private next: Batch | undefined;
+  #size: number | undefined;
   #bytes: Uint8Array | undefined;
   #chunk: Uint8Array | undefined;
 
   constructor(before?: Batch, frame?: Frame) {
+    const most = typeof frame === "string" ? MOST_BYTES_PER_UNIT * frame.length : (frame?.byteLength ?? 0);
     this.before = before;
     this.frame = frame;
-    this.size = (before?.size ?? 0) + (frame === undefined ? 0 : Buffer.byteLength(frame));
+    this.most = (before?.most ?? 0) + most;
   }
 
   and(frame: Frame): Batch {
@@ -50,26 +56,51 @@ class Batch {
     return this.next;
   }
 
+  get size(): number {
+    let size = 0;
+    for (let at: Batch | undefined = this; at?.frame !== undefined; at = at.before) {
+      size += at.#size ?? Buffer.byteLength(at.frame);
+      if (at.#size !== undefined) break;
+    }
+    this.#size = size;
+    return size;
+  }
+
   get bytes(): Uint8Array {
-    this.#bytes ??= this.#join();
+    if (!this.#bytes) {
+      const joined = this.#join();
+      this.#bytes = typeof joined === "string" ? Buffer.from(joined) : joined;
+    }
     return this.#bytes;
   }
 
   /** The bytes as one chunk of a chunked body (RFC 9112, 7.1). */
   get chunk(): Uint8Array {
-    this.#chunk ??= this.#join(`${this.size.toString(16)}\r\n`, "\r\n");
+    if (!this.#chunk) {
+      const joined = this.#join();
+      const size = Buffer.byteLength(joined);
+      const head = `${size.toString(16)}\r\n`;
+      const chunk = Buffer.allocUnsafe(head.length + size + 2);
+      chunk.write(head, "latin1");
+      if (typeof joined === "string") chunk.write(joined, head.length);
+      else chunk.set(joined, head.length);
+      chunk.write("\r\n", head.length + size, "latin1");
+      this.#chunk = chunk;
+    }
     return this.#chunk;
   }
 
-  #join(head = "", tail = ""): Uint8Array {
+  #frames(): Frame[] {
     const frames: Frame[] = [];
     for (let at: Batch | undefined = this; at?.frame !== undefined; at = at.before) frames.push(at.frame);
-    frames.reverse();
-    if (frames.every((frame) => typeof frame === "string")) return Buffer.from(head + frames.join("") + tail);
-    if (head === "" && frames.length === 1) return frames[0] as Uint8Array;
-    return Buffer.concat(
-      [head, ...frames, tail].map((frame) => (typeof frame === "string" ? Buffer.from(frame) : frame)),
-    );
+    return frames.reverse();
+  }
+
+  #join(): Frame {
+    const frames = this.#frames();
+    if (frames.length === 1) return frames[0]!;
+    if (frames.every((frame) => typeof frame === "string")) return frames.join("");
+    return Buffer.concat(frames.map((frame) => (typeof frame === "string" ? Buffer.from(frame) : frame)));
   }
 }
 
@@ -110,11 +141,11 @@ export class Writer {
     if (this.#gone) return undefined;
     if (!this.#waiting && dirty.push(this) === 1) setImmediate(flushAll);
     this.#waiting = (this.#waiting ?? nothing).and(frame);
-    const { size } = this.#waiting;
+    const { most } = this.#waiting;
     const blocked = this.#blocked;
     // An outlet that asked for no pause holds next to nothing: it is not even looked at, which counts where there are many.
-    if (!blocked && size <= WAIT_ABOVE && size <= this.#options.cap) return undefined;
-    if (size + this.#outlet.writableLength > this.#options.cap) {
+    if (!blocked && most <= WAIT_ABOVE && most <= this.#options.cap) return undefined;
+    if (this.#waiting.size + this.#outlet.writableLength > this.#options.cap) {
       this.#tooSlow();
       return undefined;
     }

@@ -1,5 +1,6 @@
 /** AAEP over SSE, the listener's side: fetch-based, so that headers work in browsers too. No browser, no Node in particular. */
 import { createParser } from "eventsource-parser";
+import { createUtf8Decoder } from "../../framing/utf8.ts";
 import { parse } from "../../protocol/parse.ts";
 import type { OtherMessage, SubscriptionAccepted, SubscriptionRejected } from "../../protocol/types.ts";
 import {
@@ -197,14 +198,14 @@ async function pump(
       abort.abort();
     },
   });
-  const decoder = new TextDecoder();
+  const decode = createUtf8Decoder();
   const reader = response.body!.getReader();
   try {
     for (;;) {
       alarm.heard();
       const { done, value } = await reader.read();
       if (done) break;
-      parser.feed(decoder.decode(value, { stream: true }));
+      parser.feed(decode(value));
     }
   } catch {
     // Lost, or closed by us: the subscriber knows which.
