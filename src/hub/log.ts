@@ -78,28 +78,37 @@ export function createLog({ store, acknowledged, failed, history = [] }: LogOpti
 
   const enter = (
     event: Record<string, unknown>,
-    { audience }: OpenSession,
+    session: OpenSession,
     { insist, localized }: EntryOptions = {},
-    text?: { readonly chunk: string; readonly position: number },
   ): LogEntry => {
-    const event_id = encodeEventId(store.identity, seq);
-    // A field added to a spread copy would make V8 give every copy a shape of its own, and whatever reads events
-    // afterwards slow, for as long as the log holds them: only what is there already is spread and set.
-    const entered: Record<string, unknown> =
-      "event_id" in event && (!text || "chunk" in event)
-        ? { ...event }
-        : Object.assign({}, event, text, { event_id });
-    entered["event_id"] = event_id;
-    if (text) {
-      entered["chunk"] = text.chunk;
-      entered["position"] = text.position;
-    }
-    const entry: { -readonly [Name in keyof LogEntry]: LogEntry[Name] } = {
-      seq: seq++,
-      event: entered as unknown as AgentEvent,
-    };
+    const entry = place(Object.assign({}, event, { event_id: encodeEventId(store.identity, seq) }), session);
     if (insist) entry.insist = insist;
     if (localized) entry.localized = localized;
+    return entry;
+  };
+
+  /** A chunk, as far as it may go. */
+  const enterText = (
+    event: Record<string, unknown>,
+    session: OpenSession,
+    chunk: string,
+    position: number,
+  ): LogEntry => {
+    // Setting what is there already: a field added to a spread copy makes V8 give every copy a shape of its own, and
+    // whatever reads events afterwards is slow, for as long as the log holds them.
+    const ready = "event_id" in event ? event : Object.assign({ event_id: "" }, event);
+    const entered = { ...ready };
+    entered["event_id"] = encodeEventId(store.identity, seq);
+    entered["chunk"] = chunk;
+    entered["position"] = position;
+    return place(entered, session);
+  };
+
+  const place = (event: Record<string, unknown>, { audience }: OpenSession) => {
+    const entry: { -readonly [Name in keyof LogEntry]: LogEntry[Name] } = {
+      seq: seq++,
+      event: event as unknown as AgentEvent,
+    };
     if (audience) entry.audience = audience;
     return entry;
   };
@@ -126,7 +135,7 @@ export function createLog({ store, acknowledged, failed, history = [] }: LogOpti
       text.push(chunk) +
       (complete || whole || closesText(event as unknown as AgentEvent) ? text.flush() : "");
     if (complete) outputs.delete(output_id);
-    if (ready !== "" || complete) entries.push(enter(event, session, undefined, { chunk: ready, position }));
+    if (ready !== "" || complete) entries.push(enterText(event, session, ready, position));
   }
 
   /** What was held back goes out now, at the time of what interrupts it: others may have been logged in between. */

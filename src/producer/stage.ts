@@ -146,7 +146,8 @@ export class Stage {
     try {
       if (this.#untold && !fields["complete"] && isAlike(this.#untold, fields)) {
         if (this.#broken) throw this.#broken.error;
-        this.#untold = this.#voice.goOn(this.#untold, fields);
+        // The log keeps a copy, so the same event may carry one chunk after another.
+        this.#voice.goOn(this.#untold, fields);
         return this.#append(this.#untold);
       }
       const event = this.#checked(this.#voice("aaep:agent.output.streaming", fields, language));

@@ -131,13 +131,11 @@ export function createVoice(options: VoiceOptions) {
     return event;
   };
   return Object.assign(voice, {
-    /** More text of the same output: all but the chunk itself is as it was. */
-    goOn: (last: Fields, { chunk, position }: Fields): Record<string, unknown> => {
-      const event = { ...last };
+    /** More text of the same output: all but the chunk itself stays as it was. */
+    goOn: (event: Record<string, unknown>, { chunk, position }: Fields): void => {
       event["timestamp"] = timestamp();
       event["chunk"] = chunk;
       event["position"] = position;
-      return event;
     },
   });
 }
