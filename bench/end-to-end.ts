@@ -4,9 +4,10 @@
  * AG-UI's client (`run`, the bare stream, and `runAgent`, what applications call) and as notifications of MCP over its
  * HTTP transport, each with the server its own documentation shows.
  *
- * A round is one session of 20,000 tokens, a long day's work of one agent, ten to a turn of the event loop, as a
- * model's stream brings them. Both matter: AG-UI's `runAgent` slows down as a session grows, and the more tokens share a
- * turn, the less of anyone's time is the socket's. E2E_EVENTS and E2E_BURST show other sizes.
+ * A round is one session of 20,000 tokens, a long day's work of one agent, in messages of 200, ten tokens to a turn of
+ * the event loop, as a model's stream brings them. All of that matters: AG-UI's `runAgent` slows down as a session
+ * grows, with every message and with the length of each, and the more tokens share a turn, the less of anyone's time is
+ * the socket's. E2E_EVENTS, E2E_MESSAGE and E2E_BURST show other sizes.
  *
  * All take turns, and a ratio is the median of the rounds' ratios: whatever else the machine is doing, it does to all.
  */
@@ -28,6 +29,8 @@ import { median, print } from "./_report.ts";
 
 const EVENTS = Number(process.env["E2E_EVENTS"] ?? 20_000);
 const ROUNDS = Number(process.env["E2E_ROUNDS"] ?? 5);
+/** Tokens in one message: an output of ours, a message of AG-UI's. */
+const MESSAGE = Number(process.env["E2E_MESSAGE"] ?? 200);
 /** Tokens an agent hands over in one turn of the event loop. */
 const BURST = Number(process.env["E2E_BURST"] ?? 10);
 
@@ -36,10 +39,10 @@ const WORDS = "I looked at the three accounts you named and the second one has e
 );
 const tokenOf = (n: number): string => WORDS[n % WORDS.length]!;
 
-/** Every contender hands over its tokens at the same beat. */
-async function hand(events: number, say: (token: string) => unknown): Promise<void> {
+/** Every contender hands over its tokens at the same beat; `last` says that a token is a message's last. */
+async function hand(events: number, say: (token: string, last: boolean) => unknown): Promise<void> {
   for (let n = 0; n < events; n++) {
-    say(tokenOf(n));
+    say(tokenOf(n), n % MESSAGE === MESSAGE - 1 || n === events - 1);
     if (n % BURST === BURST - 1) await new Promise((resolve) => setImmediate(resolve));
   }
 }
@@ -71,20 +74,28 @@ async function earshot(): Promise<Contender> {
   const heard = subscriber[Symbol.asyncIterator]();
   return {
     async round(events) {
-      const done = agent.run({ summary: "Reading it out." }, (session) =>
-        hand(events, (token) => session.say(token)),
-      );
+      const done = agent.run({ summary: "Reading it out." }, (session) => {
+        let output: ReturnType<typeof session.output> | undefined;
+        return hand(events, (token, last) => {
+          output ??= session.output();
+          void output.say(token);
+          if (!last) return;
+          void output.end();
+          output = undefined;
+        });
+      });
       let text = "";
-      for (let count = 0; count < events; ) {
+      for (let count = 0, messages = Math.ceil(events / MESSAGE); count < events || messages > 0; ) {
         const { value, done: over } = await heard.next();
         if (over) throw new Error("The subscription ended early.");
-        if (value.type !== "aaep:agent.output.streaming" || value["complete"] === true) continue;
+        if (value.type !== "aaep:agent.output.streaming") continue;
         text += value["chunk"];
-        count++;
+        // The end of an output is an event of its own.
+        if (value["complete"]) messages--;
+        else count++;
       }
-      // A blank may still wait for a mark that would sit on it; everything else is there, in order.
       const whole = Array.from({ length: events }, (_, n) => tokenOf(n)).join("");
-      if (text !== whole.trimEnd()) throw new Error("What was heard is not what was said.");
+      if (text !== whole) throw new Error("What was heard is not what was said.");
       await done;
     },
     async close() {
@@ -111,11 +122,18 @@ async function agUi(way: "run" | "runAgent"): Promise<Contender> {
     request.resume();
     response.writeHead(200, { "content-type": encoder.getContentType(), "cache-control": "no-cache" });
     const send = (event: Parameters<EventEncoder["encode"]>[0]) => response.write(encoder.encode(event));
-    const messageId = randomUUID();
+    let messageId: string | undefined;
     send({ type: EventType.RUN_STARTED, threadId: "t", runId: "r" } as never);
-    send({ type: EventType.TEXT_MESSAGE_START, messageId, role: "assistant" } as never);
-    await hand(events, (delta) => send({ type: EventType.TEXT_MESSAGE_CONTENT, messageId, delta } as never));
-    send({ type: EventType.TEXT_MESSAGE_END, messageId } as never);
+    await hand(events, (delta, last) => {
+      if (!messageId) {
+        messageId = randomUUID();
+        send({ type: EventType.TEXT_MESSAGE_START, messageId, role: "assistant" } as never);
+      }
+      send({ type: EventType.TEXT_MESSAGE_CONTENT, messageId, delta } as never);
+      if (!last) return;
+      send({ type: EventType.TEXT_MESSAGE_END, messageId } as never);
+      messageId = undefined;
+    });
     send({ type: EventType.RUN_FINISHED, threadId: "t", runId: "r" } as never);
     response.end();
   });
@@ -203,6 +221,7 @@ print(
     name: "end-to-end",
     figures: {
       events_per_round: EVENTS,
+      tokens_per_message: MESSAGE,
       tokens_per_turn: BURST,
       ...Object.fromEntries(names.map((name) => [`${name}_events_per_cpu_second`, median([...rates[name]])])),
     },

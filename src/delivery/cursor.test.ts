@@ -1,7 +1,7 @@
 /** An event id says where it stands, and cannot be made up (CON-76). */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { decodeId, encodeEventId, encodeRunId } from "./cursor.ts";
+import { decodeId, encodeEventId, encodeRetoldId, encodeRunId } from "./cursor.ts";
 import type { LogIdentity } from "./entry.ts";
 
 const DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
@@ -20,6 +20,11 @@ const made = fc.tuple(log, place, place, number, digits(6)).chain(([identity, fr
       id: encodeRunId(identity, from, to, index, tag),
       cursor: { kind: "run", from, to, index, tag },
     },
+    {
+      identity,
+      id: encodeRetoldId(identity, encodeRunId(identity, from, to, index, tag), "What is told."),
+      cursor: { kind: "run", from, to, index, tag },
+    },
   ),
 );
 
@@ -31,6 +36,17 @@ describe("an event id", () => {
         expect(decodeId(identity, id)).toEqual(cursor);
       }),
       { numRuns: 1000 },
+    );
+  });
+
+  it("of a run that is told again says what is told of it; an entry's own stays as it is", () => {
+    fc.assert(
+      fc.property(log, place, place, digits(6), (identity, from, to, tag) => {
+        const [run, entry] = [encodeRunId(identity, from, to, 0, tag), encodeEventId(identity, from.seq)];
+        const retold = ["One.", "Two."].map((told) => encodeRetoldId(identity, run, told));
+        expect(new Set([run, ...retold]).size).toBe(3);
+        expect(encodeRetoldId(identity, entry, "One.")).toBe(entry);
+      }),
     );
   });
 

@@ -81,4 +81,29 @@ describe("text of two outputs that is held back when the terms change", () => {
     expect(textOf(listener, "out_b")).toBe("Second output");
     expect(complaints(world, listener)).toEqual([]);
   });
+
+  it("has ids of its own, so that whoever drops repeats by id drops none of it (HS-16)", async () => {
+    const world = new World({ window: 8 });
+    const { started, say, progress, completed } = writer();
+    const words = termsOf({ max_events_per_second: 1, coalesce_boundaries: ["word"] });
+    const listener = world.listener("listener", words);
+    world.attach(listener);
+    await world.say(started());
+    await world.say(say("Yo", 0, false, "out_a"));
+    // A change of language: text and end of the output are two pieces of one entry.
+    await world.say({ ...say("", 2, true, "out_a"), language: "yo" });
+    await world.say(say("One. Tw", 0, false, "out_b"));
+    world.pass(1000);
+    expect(textOf(listener, "out_a")).toBe("Yo");
+    world.renegotiate(listener, termsOf({ max_events_per_second: 1, coalesce_boundaries: ["none"] }));
+    // The log lets go of the text, so that the same words, cut again, have the end as their first piece.
+    while (world.engine.window.first < 4) await world.say(progress());
+    world.renegotiate(listener, words);
+    await world.settle();
+    await world.say(completed());
+    await world.settle();
+    const ids = listener.events.map(({ event_id }) => event_id);
+    expect(new Set(ids).size).toBe(ids.length);
+    expect(complaints(world, listener)).toEqual([]);
+  });
 });

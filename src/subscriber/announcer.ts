@@ -70,9 +70,9 @@ export class Announcer {
     const { can = () => true, medium = "voice", auto_answers = [], ...given } = options;
     this.#verbosityGiven = given.verbosity !== undefined;
     this.#settings = { ...defaultSettings(medium), ...given };
-    const { languages, pace_wpm } = this.#settings;
-    this.#mouth = new Mouth({ can, medium, languages, pace_wpm });
+    this.#mouth = new Mouth({ ...this.#settings, can, medium });
     this.#desk = new Desk({
+      phrases: () => this.phrases,
       reader: (event) => this.#reader(event),
       name: (event, source) => this.#sessions.spoken(this.#sessions.of(event, source), this.phrases).name,
       say: ({ kind, parts, ...about }, now) => this.#mouth.say(kind, "critical", parts, now, about),
@@ -95,6 +95,10 @@ export class Announcer {
   /** How many questions are open, that one included. */
   get questions(): number {
     return this.#desk.size;
+  }
+  /** Whether this one still waits for an answer. */
+  isOpen(reply_token: string, source = ""): boolean {
+    return this.#desk.openIn(source).includes(reply_token);
   }
   /** Something critical waits to be said. */
   get urgent(): boolean {
@@ -148,23 +152,14 @@ export class Announcer {
     this.#lines.due(now);
     for (const { session, count } of this.#flood.due(now)) this.#heldBack(session, count, now);
     this.#hold(now);
-    const active = this.#atWork;
-    const silent =
-      !this.#settings.still_working || this.#paused || this.#desk.current || !this.#mouth.queue.idle;
-    if (active.length === 0 || silent || !this.#quiet.due(now)) return;
-    const tool = active.flatMap(({ tools }) => [...tools.values()]).at(-1)?.said;
+    if (!this.#silent || !this.#quiet.due(now)) return;
+    const tool = this.#atWork.flatMap(({ tools }) => [...tools.values()]).at(-1)?.said;
     const words = tool ? this.phrases.say("still_working_on", { tool }) : this.phrases.say("still_working");
     this.#say("still_working", "background", [words], now);
   }
 
   /** When `tick` and `advance` should be called next, if nothing else happens. */
   wakeAt(now: number): number | undefined {
-    const still =
-      this.#settings.still_working &&
-      this.#atWork.length > 0 &&
-      this.#mouth.queue.idle &&
-      !this.#desk.current &&
-      !this.#paused;
     const times = [
       this.#order.wakeAt,
       this.#outputs.wakeAt,
@@ -173,7 +168,7 @@ export class Announcer {
       this.#passing.wakeAt,
       this.#lines.wakeAt,
       this.#mouth.queue.wakeAt(now),
-      still ? this.#quiet.wakeAt : undefined,
+      this.#silent ? this.#quiet.wakeAt : undefined,
     ].filter((time) => time !== undefined);
     return times.length === 0 ? undefined : Math.min(...times);
   }
@@ -200,7 +195,7 @@ export class Announcer {
   }
 
   answer(input: AnswerInput, now: number): void {
-    this.#desk.answer(input, now, this);
+    this.#desk.answer(input, now);
     this.#hold(now);
   }
   /** Messages to send; each is handed out once. */
@@ -228,12 +223,10 @@ export class Announcer {
       return void this.#say("status", "critical", [this.phrases.say("no_session")], now);
     const parts = active.map((session) => {
       const { name } = this.#sessions.spoken(session, this.phrases);
-      // What it did when it was last heard of may be long over.
-      if (this.#lines.lost(session.source)) return this.phrases.say("line_lost", { agent: name });
-      return this.phrases.say("named", { agent: name, words: this.#account.status(session, this.phrases) });
+      return this.#account.report(session, name, this.#lines.lost(session.source), this.phrases);
     });
-    if (this.#desk.size > 1)
-      parts.push(this.phrases.say("questions_waiting", { count: this.#desk.size - 1 }));
+    const count = this.#desk.size - 1;
+    if (count > 0) parts.push(this.phrases.say("questions_waiting", { count }));
     this.#say("status", "critical", parts, now);
     this.#desk.repeat(now);
   }
@@ -267,6 +260,12 @@ export class Announcer {
     this.#paused = false;
     this.#hold(now);
     this.#mouth.catchUp(now);
+  }
+
+  /** Agents are at work and nothing is said: a person may wonder. */
+  get #silent(): boolean {
+    const busy = this.#paused || this.#desk.current || !this.#mouth.queue.idle;
+    return this.#settings.still_working && !busy && this.#atWork.length > 0;
   }
 
   get #atWork(): Session[] {

@@ -78,7 +78,9 @@ export function createListener(announcer: Announcer, options: ListenerOptions): 
     const asks: Heard["asks"] = new Map();
     const keep = (ask: ConfirmationAsk | ClarificationAsk) => {
       asks.set(ask.event.reply_token, ask);
-      if (asks.size > MOST_ASKS) asks.delete(asks.keys().next().value!);
+      if (asks.size <= MOST_ASKS) return;
+      // Whatever a person can still be asked must be there to be answered.
+      for (const token of asks.keys()) if (!announcer.isOpen(token, source)) asks.delete(token);
     };
     const { agent_id, agent_name } = subscriber.accepted.producer;
     const line = (state: "lost" | "connected" | "ended") => {

@@ -129,7 +129,10 @@ function code(lines: readonly string[], from: number, blocks: Segment[][], detai
   for (; at < lines.length && !lines[at]!.trim().startsWith(mark!); at++) said.push(lines[at]!);
   blocks.push(inline(info!.replace(SETTINGS, " ").trim(), details), [named(language!, said.length)]);
   details.push(said.join("\n"));
-  const after = (lines[at] ?? "").trim().replace(/^[`~]+/u, "").trim();
+  const after = (lines[at] ?? "")
+    .trim()
+    .replace(/^[`~]+/u, "")
+    .trim();
   blocks.push(inline(after, details));
   return at;
 }
@@ -277,6 +280,7 @@ function inline(source: string, details: string[]): Segment[] {
       segments.push({ key: "link", text: [host] }, ...(tail ? [tail] : []));
       details.push(tail ? address.slice(0, -tail.length) : address);
     } else if (literal !== undefined) segments.push(literal);
+    else if (/^[\p{L}\p{N}]/u.test(source.slice(at))) segments.push(" ");
   }
   push(source.slice(at));
   return segments;
@@ -302,7 +306,10 @@ function emphasis(text: string): Segment[] {
 /** Stars between letters or figures multiply: "2*3*4" must not be heard as 234. */
 const unmarked = (text: string): string =>
   text
-    .replace(/(?<![\p{Lu}\p{Ll}\p{N}*])(\*{1,3})(?=[^\s*])(.{1,2000}?)(?<=[^\s*])\1(?![\p{Lu}\p{Ll}\p{N}*])/gu, "$2")
+    .replace(
+      /(?<![\p{Lu}\p{Ll}\p{N}*])(\*{1,3})(?=[^\s*])(.{1,2000}?)(?<=[^\s*])\1(?![\p{Lu}\p{Ll}\p{N}*])/gu,
+      "$2",
+    )
     .replace(/(?<![\p{N}*])(\*{2,3})(?=[^\s*\p{N}])(.{1,2000}?)(?<=[^\s*\p{N}])\1(?![\p{N}*])/gu, "$2")
     .replace(/(?<![\p{L}\p{N}_])(_{1,3})(?=\S)(.{1,2000}?)(?<=\S)\1(?![\p{L}\p{N}_])/gu, "$2")
     .replace(/[ \u00a0]{2,}/gu, " ");

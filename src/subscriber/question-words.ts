@@ -4,6 +4,7 @@ import type { AwaitingClarification, AwaitingConfirmation } from "../protocol/ty
 import type { Reader } from "./announcer/reader.ts";
 import type { Run } from "./announcer/utterance.ts";
 import type { AnswerInput } from "./answers.ts";
+import { quotedProse, quotedValue } from "./quotation.ts";
 
 export type QuestionEvent = AwaitingConfirmation | AwaitingClarification;
 
@@ -65,8 +66,8 @@ function permission(event: AwaitingConfirmation, reader: Reader, agent: string):
   const consequence = reader.field("consequence");
   return [
     ...dangers(event, reader),
-    phrases.say("ask", { agent, action }),
-    ...(consequence ? [phrases.say("consequence", { consequence })] : []),
+    phrases.say("ask", { agent, action: prose(action, reader) }),
+    ...(consequence ? [phrases.say("consequence", { consequence: prose(consequence, reader) })] : []),
     // With no second step to come, the parameters themselves belong here: the prose alone could hide the act.
     ...(isGrave(event) ? [] : (params(event, reader) ?? [])),
   ];
@@ -88,11 +89,11 @@ function clarification(event: AwaitingClarification, reader: Reader, agent: stri
   const { choices = [] } = event;
   return [
     // Our frame first: whatever the agent tells, it is heard as the agent's.
-    phrases.say("ask_clarification", { agent, question }),
-    ...(context ? [[context]] : []),
+    phrases.say("ask_clarification", { agent, question: prose(question, reader) }),
+    ...(context ? [[...prose(context, reader)]] : []),
     ...(choices.length > 0 ? [phrases.say("choices", { count: choices.length })] : []),
     ...choices.map(({ label }, index) =>
-      phrases.say("choice", { number: index + 1, label: reader.plain(label) ?? "?" }),
+      phrases.say("choice", { number: index + 1, label: shownValue(label, reader) ?? "?" }),
     ),
   ];
 }
@@ -114,7 +115,7 @@ function silenceMeans(event: QuestionEvent, reader: Reader, leftMs: number): Run
       answer: phrases.own(phrases.text(assumed === "true" ? "word_yes" : "word_no")),
     });
   const label = event.choices?.find(({ value }) => value === assumed)?.label ?? assumed;
-  return phrases.say("silence_answer", { duration, answer: reader.plain(label) ?? "?" });
+  return phrases.say("silence_answer", { duration, answer: shownValue(label, reader) ?? "?" });
 }
 
 /** For whoever goes without answering: what will come of it. */
@@ -156,14 +157,27 @@ export function readBackParts(
   const { phrases } = reader;
   reader.heed(event.producer.agent_name);
   const shown = params(event, reader);
-  const action = reader.field("action") ?? "";
   const parts = [
     phrases.say("read_back", { agent }),
     ...dangers(event, reader),
-    ...(shown ?? [phrases.say("no_params", { action })]),
+    ...(shown ?? [phrases.say("no_params", { action: quotedAction(reader) })]),
   ];
   const words = { confirm: phrases.text("word_confirm"), no: phrases.text("word_no") };
   return { parts: [...reader.warnings(), ...parts], answers: [phrases.say("confirm_now", words)] };
+}
+
+/** Where its own words are all there is, they must not pass for ours. */
+function quotedAction(reader: Reader): readonly Run[] {
+  const action = reader.field("action");
+  return action ? quotedValue(action, reader.phrases) : [];
+}
+
+const prose = (run: Run | string, { phrases }: Reader): readonly Run[] =>
+  typeof run === "string" ? [phrases.own(run)] : quotedProse(run, phrases);
+
+function shownValue(text: string, reader: Reader): readonly Run[] | undefined {
+  const run = reader.plain(text);
+  return run && quotedValue(run, reader.phrases, text);
 }
 
 interface Shown {
@@ -183,7 +197,7 @@ function params(event: AwaitingConfirmation, reader: Reader): Run[][] | undefine
         .map(([key, value]) => ({ label: humanize(key), value, masked: false }));
   if (shown.length === 0) return undefined;
   return shown.map(({ label, value, masked }) => {
-    const name = reader.label(label.replace(/[.:;!?。：]+/gu, " "));
+    const name = reader.label(label.replace(/[.:;!?…。！？：；؟۔।॥؛]+/gu, " "));
     if (masked) return reader.phrases.say("param_hidden", { label: name });
     return reader.phrases.say("param", { label: name, value: sayValue(value, reader) });
   });
@@ -211,13 +225,13 @@ const humanize = (name: string): string => {
   return words.charAt(0).toUpperCase() + words.slice(1);
 };
 
-function sayValue(value: unknown, reader: Reader): Run | string {
+function sayValue(value: unknown, reader: Reader): readonly Run[] | string {
   const { phrases } = reader;
   if (typeof value === "number")
     return Number.isFinite(value) ? exact(value, phrases.catalog.language) : String(value);
   if (typeof value === "boolean") return phrases.text(value ? "word_yes" : "word_no");
-  if (typeof value === "string") return reader.plain(value) ?? '""';
-  return reader.plain(flatten(value)) ?? "?";
+  if (typeof value === "string") return shownValue(value, reader) ?? '""';
+  return shownValue(flatten(value), reader) ?? "?";
 }
 
 /** Every digit counts. */

@@ -6,10 +6,13 @@
  */
 import type { Deadline, QuestionOutcome } from "../protocol/extension.ts";
 import type { AwaitingClarification, AwaitingConfirmation } from "../protocol/types.ts";
+import { Crowd } from "./announcer/crowd.ts";
+import type { Phrases } from "./announcer/phrase.ts";
 import type { Reader } from "./announcer/reader.ts";
 import type { Asked, Run, UtteranceKind } from "./announcer/utterance.ts";
 import { type AnswerInput, type AutoAnswer, type Outgoing, ruleFor } from "./answers.ts";
 import type { MessageKey } from "./catalogs/catalog.ts";
+import { OpenQuestions, type Question } from "./open-questions.ts";
 import {
   deadlineOf,
   essenceRun,
@@ -33,6 +36,7 @@ export interface Line {
 }
 
 export interface DeskOptions {
+  phrases(): Phrases;
   reader(event: QuestionEvent): Reader;
   name(event: QuestionEvent, source: string): string;
   say(line: Line, now: number): number;
@@ -50,39 +54,17 @@ export interface DeskOptions {
   readonly auto_answers: readonly AutoAnswer[];
 }
 
-interface Question {
-  event: QuestionEvent;
-  readonly source: string;
-  readonly token: string;
-  print: string;
-  deadline: number;
-  more: number;
-  warned: number;
-  step: "ask" | "read_back";
-  /** The utterance that must have been heard to its end before a yes counts. */
-  awaiting: number | undefined;
-  heard: boolean;
-  sent: "accept" | "reject" | "answer" | undefined;
-  /** What was sent: word about an earlier answer is not about this one. */
-  message: Outgoing | undefined;
-  readonly arrived: number;
-}
-
 /** Warnings with so much time left: enough to react (WCAG 2.2.1), too few to be a countdown. */
 const WARN_AT = [60_000, 20_000];
 
 const ANSWER_GRACE_MS = 10_000;
-/** A word that another question waits, at most so often: an agent with a hundred of them must not drown the first. */
-const ANOTHER_EVERY_MS = 5_000;
 
 export class Desk {
   readonly #options: DeskOptions;
-  readonly #open = new Map<string, Question>();
+  readonly #open = new OpenQuestions();
+  readonly #crowd = new Crowd();
   #current: Question | undefined;
   #arrivals = 0;
-  #anotherAt = Number.NEGATIVE_INFINITY;
-  /** Questions came since of which nothing was said. */
-  #anotherDue = false;
 
   constructor(options: DeskOptions) {
     this.#options = options;
@@ -96,19 +78,20 @@ export class Desk {
   }
   /** The tokens of open questions, of one session or of all. */
   openIn(source: string, session_id?: string): string[] {
-    return [...this.#open.values()]
-      .filter((one) => one.source === source && (session_id ?? one.event.session_id) === one.event.session_id)
+    return this.#open
+      .of(source)
+      .filter(({ event }) => (session_id ?? event.session_id) === event.session_id)
       .map(({ token }) => token);
   }
   leaving(now: number): Run[][] {
-    return [...this.#open.values()]
+    return [...this.#open]
       .filter(({ sent }) => !sent)
       .flatMap((one) => leavingParts(one.event, this.#reader(one), one.deadline - now));
   }
 
   ask(event: QuestionEvent, source: string, now: number): void {
     const token = event.reply_token;
-    const known = this.#open.get(`${source} ${token}`);
+    const known = this.#open.get(source, token);
     const print = fingerprint(event);
     if (known) {
       const moved = deadlineOf(event);
@@ -142,37 +125,35 @@ export class Desk {
       arrived: this.#arrivals++,
     };
     if (this.#auto(question, now)) return;
-    this.#open.set(`${source} ${token}`, question);
-    if (this.#current) this.#another(question, now);
-    else this.#put(question, now);
+    const aside = this.#open.add(question, this.#current);
+    if (aside) this.#crowd.aside(source, this.#options.name(aside.event, source), now);
+    if (!this.#current) this.#put(question, now);
+    else if (aside !== question && this.#crowd.waits(now)) this.#another(question, now);
   }
 
   #another(question: Question, now: number): void {
-    if (now < this.#anotherAt + ANOTHER_EVERY_MS) {
-      this.#anotherDue = true;
-      return;
-    }
-    this.#anotherAt = now;
     const agent = this.#options.name(question.event, question.source);
     this.#say(question, "question", [this.#reader(question).phrases.say("another_question", { agent })], now);
   }
 
-  /** Those that came in a row, in one sentence. */
+  /** What became of those that came in a row, in one sentence each. */
   #others(now: number): void {
-    if (!this.#anotherDue || now < this.#anotherAt + ANOTHER_EVERY_MS) return;
-    this.#anotherDue = false;
-    this.#anotherAt = now;
+    const { phrases } = this.#options;
+    for (const { agent, count } of this.#crowd.putAside(now))
+      this.#options.say(
+        { kind: "notice", parts: [phrases().say("too_many_questions", { agent, count })] },
+        now,
+      );
     const count = this.#open.size - 1;
-    if (!this.#current || count === 0) return;
-    const { phrases } = this.#reader(this.#current);
-    this.#say(this.#current, "question", [phrases.say("questions_waiting", { count })], now);
+    if (!this.#crowd.row(now) || !this.#current || count === 0) return;
+    this.#say(this.#current, "question", [phrases().say("questions_waiting", { count })], now);
   }
 
   /** A person said something. */
-  answer(input: AnswerInput, now: number, reader: Pick<Reader, "phrases">): void {
+  answer(input: AnswerInput, now: number): void {
     const question = this.#current;
-    if (!question) return this.#own("no_question", reader, now);
-    if (question.sent) return this.#own("not_sure_taken", reader, now);
+    if (!question) return this.#own("no_question", now);
+    if (question.sent) return this.#own("not_sure_taken", now);
     if (input.kind === "more") return this.#more(question, now);
     if (question.event.type === "aaep:agent.awaiting.clarification")
       return this.#clarify(question, question.event, input, now);
@@ -192,7 +173,7 @@ export class Desk {
 
   /** The line's word on an answer: taken, refused, or no way to tell. */
   sent(message: Outgoing, taken: boolean | undefined, now: number): void {
-    const question = this.#open.get(`${message.source} ${message.reply_token}`);
+    const question = this.#open.get(message.source, message.reply_token);
     if (!question || question.message !== message) return;
     if (taken === undefined) return this.#note(question, "not_sure_taken", now);
     if (!taken) {
@@ -204,7 +185,7 @@ export class Desk {
 
   /** The producer says how a question came out (CON-13). */
   settle(source: string, token: string, outcome: QuestionOutcome | "ended" | "closed", now: number): void {
-    const question = this.#open.get(`${source} ${token}`);
+    const question = this.#open.get(source, token);
     if (!question) return;
     const mine = { accept: "accepted", reject: "rejected", answer: "answered" }[question.sent ?? "answer"];
     if (question.sent && mine === outcome) return this.#thank(question, now);
@@ -219,7 +200,7 @@ export class Desk {
 
   /** A deadline that moved, or a reminder: our own warnings are counted from it. */
   deadline(source: string, notice: Deadline, now: number): void {
-    const question = this.#open.get(`${source} ${notice.reply_token}`);
+    const question = this.#open.get(source, notice.reply_token);
     if (!question) return;
     const at = now + notice.seconds_left * 1000;
     question.more = notice.extensions_left;
@@ -237,7 +218,7 @@ export class Desk {
   }
 
   finished(utterance: number): void {
-    for (const question of this.#open.values()) if (question.awaiting === utterance) question.heard = true;
+    for (const question of this.#open) if (question.awaiting === utterance) question.heard = true;
   }
 
   repeat(now: number): boolean {
@@ -249,7 +230,7 @@ export class Desk {
 
   tick(now: number): void {
     this.#others(now);
-    for (const question of [...this.#open.values()]) {
+    for (const question of [...this.#open]) {
       // An answer on its way may have made it: then it is the producer's word that counts.
       if (now >= question.deadline + (question.sent ? ANSWER_GRACE_MS : 0)) {
         this.settle(question.source, question.token, "timed_out", now);
@@ -271,10 +252,11 @@ export class Desk {
   }
 
   get wakeAt(): number | undefined {
-    const times = [...this.#open.values()].map(({ deadline, warned, sent }) =>
+    const times = [...this.#open].map(({ deadline, warned, sent }) =>
       sent ? deadline + ANSWER_GRACE_MS : deadline - (WARN_AT[warned] ?? 0),
     );
-    if (this.#anotherDue) times.push(this.#anotherAt + ANOTHER_EVERY_MS);
+    const crowd = this.#crowd.wakeAt;
+    if (crowd !== undefined) times.push(crowd);
     return times.length === 0 ? undefined : Math.min(...times);
   }
 
@@ -300,8 +282,8 @@ export class Desk {
     this.#say(question, "answer", [this.#reader(question).phrases.say(key)], now);
   }
 
-  #own(key: MessageKey, { phrases }: Pick<Reader, "phrases">, now: number): void {
-    this.#options.say({ kind: "answer", parts: [phrases.say(key)] }, now);
+  #own(key: MessageKey, now: number): void {
+    this.#options.say({ kind: "answer", parts: [this.#options.phrases().say(key)] }, now);
   }
 
   #put(question: Question, now: number): void {
@@ -362,18 +344,12 @@ export class Desk {
   }
 
   #remove(question: Question, outcome: QuestionOutcome | "ended" | "closed", now: number): void {
-    this.#open.delete(`${question.source} ${question.token}`);
+    this.#open.remove(question);
     const reader = this.#reader(question);
     this.#options.settled(question.event, question.source, outcome, essenceRun(question.event, reader));
     if (this.#current !== question) return;
     this.#current = undefined;
-    // The stated order: grave ones first, then whose time is up first, then who came first.
-    const next = [...this.#open.values()].sort(
-      (a, b) =>
-        Number(isGrave(b.event)) - Number(isGrave(a.event)) ||
-        a.deadline - b.deadline ||
-        a.arrived - b.arrived,
-    )[0];
+    const { next } = this.#open;
     if (next) this.#put(next, now);
   }
 

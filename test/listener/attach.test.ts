@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { Announcer, attach, textOf } from "../../src/subscriber/announcer.ts";
 import type { Subscriber } from "../../src/subscriber/index.ts";
 import { createFakeClock } from "../../src/testing/clock.ts";
-import { eventsOf } from "./support.ts";
+import { eventsOf, type Fields } from "./support.ts";
 
 function setUp(taken: boolean | undefined, options: ConstructorParameters<typeof Announcer>[0] = {}) {
   const handlers = new Map<string, ((value: unknown) => void)[]>();
@@ -47,17 +47,18 @@ function setUp(taken: boolean | undefined, options: ConstructorParameters<typeof
   const attached = attach(announcer, fake as unknown as Subscriber, { clock, changed });
   const decided: string[] = [];
   const event = eventsOf();
-  const ask = () => {
+  const ask = (reply_token = "rpl_1", over: Fields = {}) => {
     const asked = event("awaiting.confirmation", {
       action: "Pay.",
       consequence: "Paid.",
-      reply_token: "rpl_1",
+      ...over,
+      reply_token,
       timeout_seconds: 60,
       default_decision: "reject",
     });
     emit("event", asked);
     const decide = (decision: string) => async () => {
-      decided.push(decision);
+      decided.push(`${decision} ${reply_token}`);
       return taken;
     };
     emit("confirmation", { event: asked, accept: decide("accept"), reject: decide("reject") });
@@ -77,8 +78,20 @@ describe("an announcer attached to a subscription", () => {
     announcer.answer({ kind: "yes" }, clock.now());
     attached.flush();
     await clock.settle();
-    expect(decided).toEqual(["accept"]);
+    expect(decided).toEqual(["accept rpl_1"]);
     expect(said.at(-1)).toBe(words);
+  });
+
+  it("can still send the answer to the first of a thousand questions", async () => {
+    const { announcer, attached, clock, said, decided, ask } = setUp(true);
+    ask("rpl_first", { risk_level: "high" });
+    for (let number = 0; number < 1_000; number++) ask(`rpl_${number}`);
+    await clock.settle();
+    announcer.answer({ kind: "no" }, clock.now());
+    attached.flush();
+    await clock.settle();
+    expect(decided).toEqual(["reject rpl_first"]);
+    expect(said).toContain("Refused.");
   });
 
   it("marks an answer by rule as such", async () => {

@@ -48,6 +48,15 @@ describe.each(CATALOGS.map((catalog) => [catalog.language, catalog] as const))(
       expect(new Set(words).size).toBe(words.length);
     });
 
+    it("begin and end a quotation with one and the same word, so that no other can pass for its end (A07)", () => {
+      const longest = (text: string) =>
+        (text.match(/[\p{L}\p{M}]+/gu) ?? []).sort((a, b) => b.length - a.length)[0]!.toLowerCase();
+      const word = longest(String(catalog.messages.quote).replace("{text}", ""));
+      const [before, after] = String(catalog.messages.quoted).toLowerCase().split("{text}");
+      expect(before).toContain(word);
+      expect(after).toContain(word);
+    });
+
     it("say times in words, and let endings be told apart (SUB-03)", () => {
       const phrases = new Phrases([language], () => true);
       expect(phrases.duration(90_000)).toMatch(/30/u);

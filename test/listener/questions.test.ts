@@ -332,3 +332,171 @@ describe("a question", () => {
     }
   });
 });
+
+describe("an agent's words inside ours (A07)", () => {
+  const readBack = (value: unknown, language = "en", label = "Amount") => {
+    const ear = new Ear({ languages: [language] });
+    ear.hear(
+      grave({
+        extra_context: {
+          params: [
+            { name: "amount", label, value },
+            { label: "To", value: "me" },
+          ],
+        },
+      }),
+    );
+    return ear.answer("yes").texts.at(-1)!;
+  };
+
+  it.each([
+    "500",
+    "savings",
+    "10:30",
+    "Dr.Obi",
+    "a.b@c.org",
+    "https://a.org/x?y=1",
+    "Buy milk.",
+    "no",
+    "1.5",
+    "O'Neil; Co",
+  ])("an ordinary value stays as it is: %s", (value) => {
+    if (value.includes("; "))
+      return expect(readBack(value)).toContain(`Amount: quote: ${value} — end of quote.`);
+    expect(readBack(value)).toContain(`Amount: ${value.replace(/\.$/, "")}.`);
+  });
+
+  it("a value that would pass for a sentence of ours is a quotation, to its end", () => {
+    expect(readBack("a. To allow it, say yes.")).toBe(
+      "You are about to let Planner do this. Careful, high risk. This cannot be undone. Amount: quote: a. To allow it, say yes. — end of quote. To: me. To allow it, say confirm. To refuse, say no.",
+    );
+    for (const value of [
+      "5\nTo: savings",
+      "5, To: savings",
+      "5 To allow it say yes",
+      "5 TO  REFUSE, SAY confirm",
+      "5！許可",
+      "5؟ نعم",
+    ])
+      expect(readBack(value)).toMatch(/Amount: quote: .* — end of quote\. To: me\./u);
+  });
+
+  it("cannot end its quotation before its end", () => {
+    expect(readBack("5 — end of quote. To allow it, say yes. Amount: unquote 7")).toContain(
+      "Amount: quote: 5 — end of quote (still in the quote). To allow it, say yes. Amount: unquote (still in the quote) 7 — end of quote. To: me.",
+    );
+  });
+
+  it.each([
+    ["es", "cita: ", "fin de la cita"],
+    ["fr", "citation : ", "fin de la citation"],
+    ["pt", "citação: ", "fim da citação"],
+    ["ar", "اقتباس: ", "نهاية الاقتباس"],
+    ["ja", "引用「", "引用終わり"],
+    ["yo", "àyọlò: ", "òpin àyọlò"],
+  ])("is marked in the listener's language: %s", (language, begin, end) => {
+    const heard = readBack(`5. ${end}. 7`, language);
+    expect(heard).toContain(begin);
+    expect(heard.split(end).length - 1).toBe(2);
+    expect(heard.indexOf(end)).toBeLessThan(heard.lastIndexOf(end));
+    expect(heard).not.toContain(`${end}. 7`);
+  });
+
+  it("a label cannot hold a sentence, in any script", () => {
+    expect(readBack("5", "en", "Amount؟ Yes! 5。To")).toContain("Amount Yes 5 To: 5.");
+  });
+
+  it("nor can the name of a choice, what is assumed in silence, or an act without details", () => {
+    const ear = new Ear();
+    ear.hear(
+      clarification({
+        accepted_response_kinds: ["multiple_choice"],
+        choices: [
+          { value: "a", label: "Savings. 2: Nothing" },
+          { value: "b", label: "Checking" },
+        ],
+        default_response: "a",
+      }),
+    );
+    expect(ear.texts.at(-1)).toContain(
+      "2 choices: 1: quote: Savings. 2: Nothing — end of quote. 2: Checking. Without an answer within 2 minutes, the agent assumes: quote: Savings. 2: Nothing — end of quote.",
+    );
+    const bare = new Ear().hear(grave({ extra_context: undefined, action: "Pay. Amount: 5. To: savings." }));
+    expect(bare.answer("yes").texts.at(-1)).toContain(
+      "its words were: quote: Pay. Amount: 5. To: savings. — end of quote. To allow it, say confirm.",
+    );
+  });
+
+  it("prose may have several sentences, but not ours", () => {
+    const heard = (over: Fields) => new Ear().hear(confirmation(over)).texts.at(-1)!;
+    expect(heard({ action: "Pay the rent. It is due: today." })).toContain(
+      "Planner asks for permission: Pay the rent. It is due: today. If you say yes:",
+    );
+    expect(
+      heard({
+        action:
+          "Play a song. If you say yes: nothing is paid. Without an answer within 1 minute, it will not be done.",
+      }),
+    ).toContain(
+      "asks for permission: quote: Play a song. If you say yes: nothing is paid. Without an answer within 1 minute, it will not be done. — end of quote. If you say yes: Funds move at once.",
+    );
+  });
+});
+
+describe("an agent that asks without end", () => {
+  const ask = (number: number, over: Fields = {}) =>
+    confirmation({
+      event_id: `evt_q${number}`,
+      reply_token: `rpl_${number}`,
+      action: `Act ${number}.`,
+      ...over,
+    });
+
+  it("keeps a stated number of questions waiting, and is told to have asked too much (F22)", () => {
+    const ear = new Ear();
+    for (let number = 0; number < 5_000; number++) ear.hear(ask(number));
+    expect(ear.announcer.questions).toBe(64);
+    ear.wait(1_000);
+    expect(ear.texts).toContain(
+      "Planner asks too much at once. 4,936 of its questions were put aside unread and stay unanswered.",
+    );
+    // The one that is being asked stays, and can be answered.
+    expect(ear.announcer.question).toMatchObject({ reply_token: "rpl_0" });
+    ear.answer("no");
+    expect(ear.sent).toMatchObject([{ reply_token: "rpl_0", decision: "reject" }]);
+  });
+
+  it("cannot push aside what is grave, or done in silence, with what is neither", () => {
+    const ear = new Ear();
+    ear.hear(
+      ask(0),
+      ask(1, { risk_level: "high", irreversible: true }),
+      ask(2, { default_decision: "accept" }),
+    );
+    for (let number = 3; number < 1_000; number++) ear.hear(ask(number));
+    expect(ear.announcer.isOpen("rpl_1")).toBe(true);
+    expect(ear.announcer.isOpen("rpl_2")).toBe(true);
+    expect(ear.announcer.isOpen("rpl_3")).toBe(false);
+    expect(ear.announcer.isOpen("rpl_999")).toBe(true);
+    ear.answer("no").answer("yes");
+    expect(ear.texts.at(-1)).toContain("You are about to let Planner do this.");
+    ear.answer("confirm");
+    expect(ear.sent.at(-1)).toMatchObject({ reply_token: "rpl_1", decision: "accept" });
+  });
+
+  it("cannot push aside the questions of another", () => {
+    const ear = new Ear();
+    ear.announcer.hear(ask(0), 0, "bank");
+    for (let number = 1; number < 1_000; number++) ear.announcer.hear(ask(number), 0, "noisy");
+    expect(ear.announcer.isOpen("rpl_0", "bank")).toBe(true);
+    expect(ear.announcer.questions).toBe(65);
+  });
+
+  it("says so now and then, not each time", () => {
+    const ear = new Ear();
+    for (let number = 0; number < 600; number++) ear.hear(ask(number)).wait(100);
+    const told = ear.texts.filter((text) => text.includes("too much at once"));
+    expect(told.length).toBeGreaterThan(0);
+    expect(told.length).toBeLessThanOrEqual(3);
+  });
+});

@@ -101,6 +101,201 @@ describe("markdown, read aloud", () => {
     expect(ear.texts.at(-1)).not.toContain("javascript:");
   });
 
+  it("loses no words on the lines of a code block's marks", () => {
+    const heard = (text: string) => heardOf(text).texts;
+    expect(heard("``` Careful now\nrm\n``` That was it.\n\nNext.")).toEqual([
+      "now",
+      "Code, Careful, one line.",
+      "That was it.",
+      "Next.",
+    ]);
+    expect(heard("```npm ci``` comes first. Then build.")).toEqual(["npm ci comes first.", "Then build."]);
+    expect(heard('```ts title="a.ts" {1,3}\nlet a;\n```\n')).toEqual(["Code, TypeScript, one line."]);
+  });
+
+  it("does not hold back what follows code within a line", () => {
+    const ear = new Ear();
+    const chunk = "```npm ci``` comes first. Then you build. ";
+    ear
+      .hear(eventsOf()("output.streaming", { chunk, position: 0, complete: false, coalesce_hint: "none" }))
+      .wait(1_500);
+    expect(ear.texts).toEqual(["npm ci comes first.", "Then you build."]);
+  });
+
+  it("numbers an inner list on its own, within the item it belongs to", () => {
+    const text = "1. Pack\n   - socks\n   - soap\n2. Leave\n   1. lock\n   2. walk\n\n3. Arrive";
+    expect(heardOf(text).texts).toEqual([
+      "List of 3:",
+      "1: Pack",
+      "List of 2:",
+      "1.1: socks",
+      "1.2: soap",
+      "2: Leave",
+      "List of 2:",
+      "2.1: lock",
+      "2.2: walk",
+      "3: Arrive",
+    ]);
+    expect(heardOf("- a\n  - b\n    - c\n- d").texts).toEqual([
+      "List of 2:",
+      "1: a",
+      "1.1: b",
+      "1.1.1: c",
+      "2: d",
+    ]);
+  });
+
+  it("keeps a list's own numbers, counts those that are all the same, and code does not start it anew", () => {
+    expect(heardOf("3. three\n4. four").texts).toEqual(["List of 2:", "3: three", "4: four"]);
+    expect(heardOf("1. a\n1. b\n1. c").texts).toEqual(["List of 3:", "1: a", "2: b", "3: c"]);
+    expect(heardOf(" 9. nine\n10. ten").texts).toEqual(["List of 2:", "9: nine", "10: ten"]);
+    expect(heardOf("1986. A great year").texts).toEqual(["1986: A great year"]);
+    expect(heardOf("- a\n  ```sh\n  ls\n  ```\n- b\n\n  more of b\n- c\n1. d").texts).toEqual([
+      "List of 3:",
+      "1: a",
+      "Code, shell, one line.",
+      "2: b more of b",
+      "3: c",
+      "1: d",
+    ]);
+  });
+
+  it("says which tasks are done, and what is struck out", () => {
+    expect(heardOf("- [x] Book\n- [ ] Pay").texts).toEqual([
+      "List of 2:",
+      "1: done: Book",
+      "2: not done: Pay",
+    ]);
+    expect(heardOf("It costs ~~50~~ **40** now.").texts).toEqual(["It costs (crossed out: 50) 40 now."]);
+  });
+
+  it("makes no other number out of two", () => {
+    for (const text of ["2*3*4 is 24", "2**3**4", "a*b*c", "10<sup>2</sup>", "5[^1]0"])
+      expect(
+        heardOf(text)
+          .texts.join(" ")
+          .replace(/[^\d ]/gu, " "),
+        text,
+      ).not.toMatch(/234|102|(?<!\d)50/u);
+    expect(heardOf("un**believ**able *yes* 本**当**に").texts).toEqual(["unbelievable yes 本当に"]);
+    const cells = new Ear();
+    const chunk = "<table><tr><td>5</td><td>00</td></tr></table>";
+    cells.hear(
+      eventsOf()("output.streaming", { chunk, position: 0, complete: true, content_type: "text/html" }),
+    );
+    expect(cells.texts).toEqual(["5 00"]);
+  });
+
+  it("takes for a tag, a link or an address only what is one", () => {
+    expect(heardOf("if x <b and c> 3 or f[i](j)").texts).toEqual(["if x <b and c> 3 or f[i](j)"]);
+    expect(heardOf("詳しくはhttps://a.jp/xをご覧ください。").texts).toEqual([
+      "詳しくはa.jp, linkをご覧ください。",
+    ]);
+    expect(heardOf("| Left | Right |\n|---|---|\n").texts).toEqual([
+      "Table of 2 columns and 0 rows.",
+      "Left, Right",
+    ]);
+  });
+
+  it("loses no word of any text: each is said, or there on request with code and addresses", () => {
+    const marks = fc.constantFrom(
+      ...[
+        "```",
+        "~~~",
+        "````",
+        "\n",
+        "\n\n",
+        " ",
+        "  ",
+        "    ",
+        "- ",
+        "1. ",
+        "2) ",
+        "* ",
+        "+ ",
+        "[x] ",
+        "# ",
+        "###",
+      ],
+      ...[
+        "> ",
+        "|",
+        "\n|---|---|\n",
+        "---",
+        "[",
+        "](",
+        ")",
+        "(",
+        "!",
+        "![",
+        "<b ",
+        "<p>",
+        "</i>",
+        "<",
+        ">",
+        "**",
+        "*",
+      ],
+      ...[
+        "_",
+        "~~",
+        "`",
+        "``",
+        "https://a.org/",
+        "<https://b.org/",
+        "\\",
+        "[^1]",
+        "[^",
+        "]",
+        ": ",
+        ". ",
+        '"',
+        "&amp;",
+      ],
+    );
+    const words = fc.array(fc.oneof(marks, fc.constant("word")), { maxLength: 60 });
+    fc.assert(
+      fc.property(words, (pieces) => {
+        const named = pieces.map((piece, index) => (piece === "word" ? `w${index}z` : piece));
+        const text = named.join("");
+        const { blocks, details } = speakMarkdown(text);
+        const kept = `${JSON.stringify(blocks)}${details.join(" ")}`;
+        for (const word of named) if (/^w\d/u.test(word)) expect(kept, text).toContain(word);
+      }),
+      { numRuns: 5_000 },
+    );
+  });
+
+  it("makes no other number of any text", () => {
+    const marks = [
+      "\n",
+      " ",
+      "- ",
+      "# ",
+      "> ",
+      "|",
+      "[",
+      "](https://a.org/)",
+      "<b>",
+      "</i>",
+      "<br>",
+      "<sup>",
+    ];
+    const more = ["**", "*", "_", "__", "~~", "***", "[^1]", "!", "(", ")", "\\", "x", "-"];
+    const pieces = fc.array(fc.constantFrom(...marks, ...more, "4", "5", "6"), { maxLength: 30 });
+    fc.assert(
+      fc.property(pieces, (given) => {
+        const text = given.join("");
+        const numbers = new Set(text.match(/\d+/gu));
+        for (const number of heardOf(text)
+          .texts.join("\n")
+          .match(/[456]+/gu) ?? [])
+          expect(numbers, text).toContain(number);
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
   it("leaves names with underscores, sums with stars and prices alone", () => {
     expect(heardOf("Set max_event_size to 2 * 3 * 4 for $5.").texts).toEqual([
       "Set max_event_size to 2 * 3 * 4 for $5.",

@@ -63,8 +63,13 @@ export class Account {
     }
   }
 
-  /** What it is doing now, as far as it was told. */
-  status(session: Session, phrases: Phrases): Run[] {
+  /** For "what is happening?". What it did when it was last heard of may be long over. */
+  report(session: Session, agent: string, lost: boolean, phrases: Phrases): Run[] {
+    if (lost) return phrases.say("line_lost", { agent });
+    return phrases.say("named", { agent, words: this.#status(session, phrases) });
+  }
+
+  #status(session: Session, phrases: Phrases): Run[] {
     const tool = [...session.tools.values()].at(-1)?.said;
     const doing = [tool ? [tool] : session.state, session.progress].filter((one) => one !== undefined);
     return phrases.join(doing.length > 0 ? doing : [session.about ?? phrases.say("still_working")]);

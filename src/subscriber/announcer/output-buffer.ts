@@ -4,7 +4,7 @@
  */
 import { codePoints } from "../../protocol/formats.ts";
 import type { OutputStreaming } from "../../protocol/types.ts";
-import { lastBoundary } from "./sentences.ts";
+import { FENCES, lastBoundary } from "./sentences.ts";
 
 export type SpokenBoundary = "sentence" | "paragraph" | "completion";
 
@@ -64,7 +64,7 @@ export class OutputBuffer {
     const text = this.#spans.map((span) => span.text).join("");
     const whole =
       real && (boundary === "sentence" || (boundary === "paragraph" && event.coalesce_hint !== "sentence"));
-    const fenced = (text.match(/^ {0,3}(?:```|~~~)/gmu)?.length ?? 0) % 2 === 1;
+    const fenced = (text.match(FENCES)?.length ?? 0) % 2 === 1;
     let cut = whole && !fenced ? text.length : lastBoundary(text, boundary);
     if (text.length - cut > MOST_HELD) cut = Math.max(lastBoundary(text, "sentence"), endlessCut(text));
     return cut > 0 ? this.#cut(cut) : undefined;

@@ -3,6 +3,8 @@
 const END = /[.!?…]+["'”’»)\]*_`]*(?=\s)|[。！？]+[」』）"'”]*|[؟۔।॥]+["'”’»)\]*_]*/gu;
 const ABBREVIATION =
   /(?:^|[\s("'«“])(?:\p{L}|Mr|Mrs|Ms|Dr|Sr|Jr|St|Mt|Fig|Vol|Nr|Ud|Uds|e\.g|i\.e|etc|vs|approx|Prof|Inc|Ltd|Corp|Sra|Srta|Dra|Mme|Mlle|pág|núm|art|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept|Oct|Nov|Dec)$/u;
+/** Where a code block begins or ends; with a backtick further on it is code within a line. */
+export const FENCES = /^ *(?:```(?![^\n]*`)|~~~)/gmu;
 const LIST_NUMBER = /(?:^|\n)\s*\d{1,3}$/u;
 
 /** Where sentences end, as indexes into the text; only ends after which it is known what follows. */
@@ -25,7 +27,7 @@ function sentenceEnds(text: string): number[] {
 /** The last place a listener may be given text up to; 0 if there is none yet. Never inside an open code block. */
 export function lastBoundary(text: string, boundary: "sentence" | "paragraph" | "completion"): number {
   if (boundary === "completion") return 0;
-  const fences = [...text.matchAll(/^ {0,3}(?:```|~~~)/gmu)];
+  const fences = [...text.matchAll(FENCES)];
   const closed = fences.length % 2 === 0 ? text.length : fences.at(-1)!.index;
   const open = text.slice(0, closed);
   const paragraph = open.lastIndexOf("\n\n");

@@ -61,6 +61,8 @@ export const es: Catalog = {
     read_back: "Estás a punto de permitir que {agent} haga esto.",
     param: "{label}: {value}.",
     param_hidden: "{label}: se mantiene en secreto.",
+    quoted: "cita: {text} — fin de la cita",
+    still_quoted: "(la cita continúa)",
     no_params: "El agente no ha dado más detalles; sus palabras fueron: {action}",
     confirm_now: "Para permitirlo, di {confirm}. Para rechazarlo, di {no}.",
     changed: "Algo de esta pregunta ha cambiado, así que empieza de nuevo.",
@@ -88,6 +90,12 @@ export const es: Catalog = {
       one: "Espera una pregunta más.",
       many: "Esperan {count} de preguntas más.",
       other: "Esperan {count} preguntas más.",
+    },
+    too_many_questions: {
+      one: "{agent} pregunta demasiado a la vez. Una de sus preguntas se ha apartado sin leer y queda sin respuesta.",
+      many: "{agent} pregunta demasiado a la vez. {count} de sus preguntas se han apartado sin leer y quedan sin respuesta.",
+      other:
+        "{agent} pregunta demasiado a la vez. {count} de sus preguntas se han apartado sin leer y quedan sin respuesta.",
     },
     auto_accepted: "Tu propia regla ha dicho sí a: {action}",
     auto_rejected: "Tu propia regla ha dicho no a: {action}",
@@ -130,6 +138,9 @@ export const es: Catalog = {
     heading: "Título: {text}.",
     list: { one: "Lista de uno:", many: "Lista de {count}:", other: "Lista de {count}:" },
     item: "{number}: {text}",
+    task_done: "hecho: {text}",
+    task_open: "sin hacer: {text}",
+    struck: "(tachado: {text})",
     quote: "Cita: {text}",
     code: { one: "Código, una línea.", many: "Código, {count} de líneas.", other: "Código, {count} líneas." },
     code_in: {

@@ -61,6 +61,8 @@ export const fr: Catalog = {
     read_back: "Vous allez permettre à {agent} de faire ceci.",
     param: "{label} : {value}.",
     param_hidden: "{label} : gardé secret.",
+    quoted: "citation : {text} — fin de la citation",
+    still_quoted: "(la citation continue)",
     no_params: "L'agent n'a pas donné d'autres détails ; ses mots étaient : {action}",
     confirm_now: "Pour permettre, dites {confirm}. Pour refuser, dites {no}.",
     changed: "Quelque chose a changé dans cette question, elle recommence donc.",
@@ -88,6 +90,12 @@ export const fr: Catalog = {
       one: "Une autre question attend.",
       many: "{count} de questions attendent encore.",
       other: "{count} autres questions attendent.",
+    },
+    too_many_questions: {
+      one: "{agent} demande trop de choses à la fois. {count} de ses questions a été mise de côté sans être lue et reste sans réponse.",
+      many: "{agent} demande trop de choses à la fois. {count} de ses questions ont été mises de côté sans être lues et restent sans réponse.",
+      other:
+        "{agent} demande trop de choses à la fois. {count} de ses questions ont été mises de côté sans être lues et restent sans réponse.",
     },
     auto_accepted: "Votre propre règle a dit oui à : {action}",
     auto_rejected: "Votre propre règle a dit non à : {action}",
@@ -132,6 +140,9 @@ export const fr: Catalog = {
     heading: "Titre : {text}.",
     list: { one: "Liste de {count} :", many: "Liste de {count} :", other: "Liste de {count} :" },
     item: "{number} : {text}",
+    task_done: "fait : {text}",
+    task_open: "pas fait : {text}",
+    struck: "(barré : {text})",
     quote: "Citation : {text}",
     code: { one: "Code, {count} ligne.", many: "Code, {count} de lignes.", other: "Code, {count} lignes." },
     code_in: {

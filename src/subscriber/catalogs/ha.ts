@@ -62,6 +62,8 @@ export const ha: Catalog = {
     read_back: "Kana gab da barin {agent} ya yi wannan.",
     param: "{label}: {value}.",
     param_hidden: "{label}: sirri ne.",
+    quoted: "magana: {text} — ƙarshen magana",
+    still_quoted: "(maganar na ci gaba)",
     no_params: "Wakilin bai ba da ƙarin bayani ba; kalmominsa su ne: {action}",
     confirm_now: "Don ba da izini, ce {confirm}. Don ƙi, ce {no}.",
     changed: "Wani abu ya canza a wannan tambaya, don haka ta sake farawa.",
@@ -86,6 +88,11 @@ export const ha: Catalog = {
     no_more_time: "Wakilin ba ya ƙara lokaci ga wannan tambaya.",
     another_question: "{agent} yana da wata tambaya. Tana jiran lokacinta.",
     questions_waiting: { one: "Ƙarin tambaya ɗaya na jira.", other: "Ƙarin tambayoyi {count} na jira." },
+    too_many_questions: {
+      one: "{agent} na tambaya da yawa a lokaci guda. An ajiye tambayarsa ɗaya ba a karanta ba, kuma ba ta da amsa.",
+      other:
+        "{agent} na tambaya da yawa a lokaci guda. An ajiye tambayoyinsa {count} ba a karanta ba, kuma ba su da amsa.",
+    },
     auto_accepted: "Dokarka ta ce eh ga: {action}",
     auto_rejected: "Dokarka ta ce a'a ga: {action}",
     mixed_scripts: "A yi hankali: wasu kalmomi suna da haruffa masu kama daga wani jerin haruffa.",
@@ -126,6 +133,9 @@ export const ha: Catalog = {
     heading: "Kan labari: {text}.",
     list: { one: "Jerin abu ɗaya:", other: "Jerin abu {count}:" },
     item: "{number}: {text}",
+    task_done: "an yi: {text}",
+    task_open: "ba a yi ba: {text}",
+    struck: "(an soke: {text})",
     quote: "Magana: {text}",
     code: { one: "Lambar shiri, layi ɗaya.", other: "Lambar shiri, layi {count}." },
     code_in: {

@@ -62,6 +62,8 @@ export const ig: Catalog = {
     read_back: "Ị na-achọ ikwe ka {agent} mee nke a.",
     param: "{label}: {value}.",
     param_hidden: "{label}: ihe nzuzo.",
+    quoted: "okwu e hotara: {text} — njedebe okwu e hotara",
+    still_quoted: "(okwu e hotara ka na-aga)",
     no_params: "Onye nnọchi enyeghị nkọwa ọzọ; okwu ya bụ: {action}",
     confirm_now: "Iji kwe, sị {confirm}. Iji jụ, sị {no}.",
     changed: "Ihe agbanweela n'ajụjụ a, ya mere ọ na-amalite ọzọ.",
@@ -86,6 +88,10 @@ export const ig: Catalog = {
     no_more_time: "Onye nnọchi anaghị enyekwu oge maka ajụjụ a.",
     another_question: "{agent} nwere ajụjụ ọzọ. Ọ na-eche oge ya.",
     questions_waiting: { other: "Ajụjụ {count} ọzọ na-eche." },
+    too_many_questions: {
+      other:
+        "{agent} na-ajụ ọtụtụ ihe n'otu oge. Etinyela ajụjụ ya {count} n'akụkụ na-agụghị ha, ha enweghịkwa azịza.",
+    },
     auto_accepted: "Iwu gị sịrị ee na: {action}",
     auto_rejected: "Iwu gị sịrị mba na: {action}",
     mixed_scripts:
@@ -120,6 +126,9 @@ export const ig: Catalog = {
     heading: "Isiokwu: {text}.",
     list: { other: "Ndepụta ihe {count}:" },
     item: "{number}: {text}",
+    task_done: "emere: {text}",
+    task_open: "emebeghị: {text}",
+    struck: "(e kachapụrụ: {text})",
     quote: "Okwu e hotara: {text}",
     code: { other: "Koodu, ahịrị {count}." },
     code_in: { other: "Koodu, {language}, ahịrị {count}." },

@@ -61,6 +61,8 @@ export const pt: Catalog = {
     read_back: "Você está prestes a permitir que {agent} faça isto.",
     param: "{label}: {value}.",
     param_hidden: "{label}: mantido em segredo.",
+    quoted: "citação: {text} — fim da citação",
+    still_quoted: "(a citação continua)",
     no_params: "O agente não deu mais detalhes; suas palavras foram: {action}",
     confirm_now: "Para permitir, diga {confirm}. Para recusar, diga {no}.",
     changed: "Algo mudou nesta pergunta, por isso ela começa de novo.",
@@ -88,6 +90,12 @@ export const pt: Catalog = {
       one: "Mais {count} pergunta espera.",
       many: "Mais {count} de perguntas esperam.",
       other: "Mais {count} perguntas esperam.",
+    },
+    too_many_questions: {
+      one: "{agent} pergunta demais de uma vez. {count} de suas perguntas foi posta de lado sem ser lida e fica sem resposta.",
+      many: "{agent} pergunta demais de uma vez. {count} de suas perguntas foram postas de lado sem ser lidas e ficam sem resposta.",
+      other:
+        "{agent} pergunta demais de uma vez. {count} de suas perguntas foram postas de lado sem ser lidas e ficam sem resposta.",
     },
     auto_accepted: "A sua própria regra disse sim a: {action}",
     auto_rejected: "A sua própria regra disse não a: {action}",
@@ -130,6 +138,9 @@ export const pt: Catalog = {
     heading: "Título: {text}.",
     list: { one: "Lista de {count}:", many: "Lista de {count}:", other: "Lista de {count}:" },
     item: "{number}: {text}",
+    task_done: "feito: {text}",
+    task_open: "não feito: {text}",
+    struck: "(riscado: {text})",
     quote: "Citação: {text}",
     code: {
       one: "Código, {count} linha.",
