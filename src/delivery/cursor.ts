@@ -65,15 +65,21 @@ function mix(value: number): number {
 const sealed = (body: string, { key }: LogIdentity): string => `evt_${body}${seal(body, key)}`;
 
 /** Asked for where an event enters the log, and again where it leaves: the last ones are remembered. */
-const recent: { log: LogIdentity; seq: number; id: string }[] = [];
 const MOST_RECENT = 64;
+const recent = Array.from({ length: MOST_RECENT }, () => ({
+  log: undefined as LogIdentity | undefined,
+  seq: 0,
+  id: "",
+}));
 
 export function encodeEventId(log: LogIdentity, seq: number): string {
-  const known = recent[seq % MOST_RECENT];
-  if (known?.seq === seq && known.log === log) return known.id;
-  const id = sealed(`${log.epoch}e${encodeNumber(seq)}`, log);
-  recent[seq % MOST_RECENT] = { log, seq, id };
-  return id;
+  const slot = recent[seq % MOST_RECENT]!;
+  if (slot.seq !== seq || slot.log !== log) {
+    slot.log = log;
+    slot.seq = seq;
+    slot.id = sealed(`${log.epoch}e${encodeNumber(seq)}`, log);
+  }
+  return slot.id;
 }
 
 export const encodeRunId = (log: LogIdentity, from: Place, to: Place, index: number, tag: string): string =>

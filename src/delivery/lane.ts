@@ -72,6 +72,7 @@ export function deliveryOf(
 
 /** What all chunks of an output share, as text: written once for every shape, every sentence and every token. */
 interface Envelope {
+  /** Up to the value of `event_id`. */
   readonly text: string;
   /** All fields in their order, and their values; those of a chunk's own are not looked at. */
   readonly names: readonly string[];
@@ -87,7 +88,7 @@ function envelopeOf(output: OutputTrack, given: AgentEvent): string {
   if (known && fits(known, event)) return known.text;
   const shared = { ...event };
   for (const name of OWN) shared[name] = undefined;
-  const text = JSON.stringify(shared).slice(0, -1);
+  const text = `${JSON.stringify(shared).slice(0, -1)},"event_id":"`;
   const names = Object.keys(event);
   const values = names.map((name) => (OWN.includes(name) ? ANY : event[name]));
   envelopes.set(output, { names, values, text });
@@ -104,15 +105,29 @@ function fits({ names, values }: Envelope, event: Record<string, unknown>): bool
   return at === names.length;
 }
 
+/** Many chunks share their time. */
+let stamp = { timestamp: "", json: "" };
+const stampOf = (timestamp: string): string => {
+  if (timestamp !== stamp.timestamp)
+    stamp = { timestamp, json: `","timestamp":${JSON.stringify(timestamp)},"chunk":` };
+  return stamp.json;
+};
+const GOES_ON = `,"complete":false,"coalesce_hint":"none"}`;
+
 /** As `deliveryOf`, for text, which is most of what is sent. */
 function textDelivery(parts: readonly Piece[], event_id: string): Delivery {
   const first = parts[0]!;
   const { event, text } = parts.at(-1)!;
-  const { timestamp, complete, hint } = text!;
+  const { output, timestamp, complete, hint } = text!;
   const chunk = parts.length === 1 ? text!.text : parts.map((part) => part.text!.text).join("");
+  const rest = hint === "none" && !complete ? GOES_ON : `,"complete":${complete},"coalesce_hint":"${hint}"}`;
   const json =
-    `${envelopeOf(text!.output, event)},"event_id":"${event_id}","timestamp":${JSON.stringify(timestamp)},` +
-    `"chunk":${JSON.stringify(chunk)},"position":${first.text!.position},"complete":${complete},"coalesce_hint":"${hint}"}`;
+    envelopeOf(output, event) +
+    event_id +
+    stampOf(timestamp) +
+    JSON.stringify(chunk) +
+    `,"position":${first.text!.position}` +
+    rest;
   return { event_id, json, critical: first.critical, words: countWords(chunk), cursor: true };
 }
 
@@ -334,6 +349,7 @@ export class Lane {
   }
 
   #encode(from: number, to: number): Run {
+    if (to === from + 1) return this.#runOf(from, to, [this.piece(from)!]);
     return this.#runOf(from, to, this.#pieces.slice(from - this.#base, to - this.#base));
   }
 

@@ -26,7 +26,7 @@ export class Mailbox<Item> {
   }
 
   put(item: Item): void {
-    for (const hand of this.#asked) return hand({ value: item, done: false });
+    if (this.#asked.size > 0) for (const hand of this.#asked) return hand({ value: item, done: false });
     if (this.#queue.length >= this.#options.most) {
       const oldest = this.#queue.shift()!;
       if (this.#iterating) this.#options.lost(oldest);

@@ -347,7 +347,9 @@ export class Subscriber implements AsyncIterable<AgentEvent> {
   }
 
   #emit<Name extends keyof SubscriberEvents>(name: Name, value: SubscriberEvents[Name]): void {
-    for (const handler of this.#handlers.get(name) ?? []) {
+    const handlers = this.#handlers.get(name);
+    if (!handlers) return;
+    for (const handler of handlers) {
       // One listener's mistake must not silence the others.
       try {
         (handler as Handler<Name>)(value);
