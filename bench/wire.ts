@@ -4,12 +4,17 @@
  *
  * All are up at the same time and take turns, and a ratio is the median of the rounds' ratios: whatever else the machine
  * is doing, it does to both. CPU time is the whole process's, the system's share included; that share (printed for each)
- * is the kernel's TCP, the same for everybody, and bounds every ratio. `floor` shows how far: bytes that are ready,
- * written to bare sockets. No server on Node can be above `floor_vs_socketio`.
+ * is the kernel's TCP, the same for everybody, and bounds what can be won by anything but writing less often. `floor`
+ * shows how far: bytes that are ready, written to bare sockets at once. No server on Node that writes every event to
+ * every socket on its own can be above `floor_vs_socketio`.
  *
- * Three ways for events to come. `single`: one a tick. `burst`: ten a tick, each in a callback of its own, as events
+ * Four ways for events to come. `single`: one a tick, the next 4 ms later. `alone`: the next only once everybody has
+ * heard the last, so that no two can ever share a write. `burst`: ten a tick, each in a callback of its own, as events
  * that arrive from a model or a network do. `joined`: ten in one synchronous go, where Node's HTTP, which corks until
  * the callback is over, joins a bare loop's writes by itself. Each ratio has both sides in the same mode.
+ *
+ * In `single` ours rests after a round of writes, twice as long as the round took and 20 ms at most, unless an event is
+ * critical: what comes meanwhile goes out in one write. `alone` shows what is left of the difference without that.
  *
  * socket.io is as its guide shows it: `io.emit`, WebSocket only, which encodes an event once for all sockets.
  * `socketio_recovery` has its connection state recovery on, which is nearer to a listener that can come back.
@@ -29,7 +34,9 @@ const KINDS: readonly Kind[] = process.env["WIRE_KINDS"]
   : ALL;
 /** Connections that are there before memory is measured: the first ones pay for what all share. */
 const EARLY = 200;
-const MODES: readonly Mode[] = ["single", "burst", "joined"];
+const ALONE = Number(process.env["WIRE_ALONE"] ?? 10);
+const WAYS = ["single", "alone", "burst", "joined"] as const;
+type Way = (typeof WAYS)[number];
 
 const next = <T>(child: ChildProcess): Promise<T> =>
   new Promise((resolve, reject) => {
@@ -50,7 +57,7 @@ interface Cost {
 interface Contender {
   /** Bytes of memory per idle connection, in the heap and beside it. */
   readonly bytes: number;
-  round(events: number, mode: Mode): Promise<Cost>;
+  round(events: number, way: Way): Promise<Cost>;
   stop(): Promise<void>;
 }
 
@@ -80,17 +87,27 @@ async function open(kind: Kind): Promise<Contender> {
   const { bytes: after } = await ask<{ bytes: number }>(server, { idle: true });
   const everybody = EARLY + CLIENTS;
   let from = 1;
+  const send = async (events: number, mode: Mode): Promise<Cost> => {
+    // Nothing is sent before the listeners count: what came earlier would never be counted.
+    await ask(clients, { want: events * everybody });
+    const heard = next(clients);
+    const go: Go = { events, mode, from };
+    server.send({ go });
+    from += events;
+    await heard;
+    return ask<Cost>(server, { done: true });
+  };
   return {
     bytes: (after - before) / CLIENTS,
-    async round(events, mode) {
-      // Nothing is sent before the listeners count: what came earlier would never be counted.
-      await ask(clients, { want: events * everybody });
-      const heard = next(clients);
-      const go: Go = { events, mode, from };
-      server.send({ go });
-      from += events;
-      await heard;
-      const { user, system } = await ask<Cost>(server, { done: true });
+    async round(events, way) {
+      let [user, system] = [0, 0];
+      for (let sent = 0; sent < events; ) {
+        const most = way === "alone" ? 1 : events;
+        const cost = await send(most, way === "alone" ? "single" : way);
+        user += cost.user;
+        system += cost.system;
+        sent += most;
+      }
       return { user: user / (events * everybody), system: system / (events * everybody) };
     },
     async stop() {
@@ -101,21 +118,21 @@ async function open(kind: Kind): Promise<Contender> {
   };
 }
 
-type Result = Record<Mode, Cost[]> & { readonly bytes: number };
+type Result = Record<Way, Cost[]> & { readonly bytes: number };
 
 async function measureAll(): Promise<Map<Kind, Result>> {
   const contenders = new Map<Kind, Contender>();
   for (const one of KINDS) contenders.set(one, await open(one));
   const results = new Map<Kind, Result>();
   for (const [one, { bytes, round }] of contenders) {
-    results.set(one, { single: [], burst: [], joined: [], bytes });
+    results.set(one, { single: [], alone: [], burst: [], joined: [], bytes });
     await round(20, "single");
     await round(40, "burst");
   }
   for (let i = 0; i < ROUNDS; i++) {
-    for (const mode of MODES) {
-      const events = mode === "single" ? EVENTS : BURSTS * 10;
-      for (const [one, { round }] of contenders) results.get(one)![mode].push(await round(events, mode));
+    for (const way of WAYS) {
+      const events = { single: EVENTS, alone: ALONE, burst: BURSTS * 10, joined: BURSTS * 10 }[way];
+      for (const [one, { round }] of contenders) results.get(one)![way].push(await round(events, way));
     }
   }
   for (const { stop } of contenders.values()) await stop();
@@ -128,15 +145,15 @@ function report(results: Map<Kind, Result>): void {
   const figures: Record<string, number> = { clients: EARLY + CLIENTS };
   for (const [one, result] of results) {
     const name = one.replaceAll("-", "_");
-    for (const mode of MODES) {
-      const marked = mode === "single" ? name : `${name}_${mode}`;
-      figures[`${marked}_deliveries_per_cpu_second`] = 1e6 / median(result[mode].map(total));
+    for (const way of WAYS) {
+      const marked = way === "single" ? name : `${name}_${way}`;
+      figures[`${marked}_deliveries_per_cpu_second`] = 1e6 / median(result[way].map(total));
     }
     figures[`${name}_system_share`] = median(result.single.map((cost) => cost.system / total(cost)));
     figures[`${name}_bytes_per_idle_connection`] = result.bytes;
   }
-  const ratio = (ours: Kind, theirs: Kind, mode: Mode = "single"): number => {
-    const [mine = [], others = []] = [results.get(ours)?.[mode], results.get(theirs)?.[mode]];
+  const ratio = (ours: Kind, theirs: Kind, way: Way = "single"): number => {
+    const [mine = [], others = []] = [results.get(ours)?.[way], results.get(theirs)?.[way]];
     return median(mine.flatMap((cost, i) => (others[i] ? [total(others[i]) / total(cost)] : [])));
   };
   print(
@@ -149,8 +166,12 @@ function report(results: Map<Kind, Result>): void {
         sse_vs_better_sse: ratio("earshot-sse", "better-sse"),
         ws_vs_socketio: ratio("earshot-ws", "socket-io"),
         ws_vs_socketio_recovery: ratio("earshot-ws", "socket-io-recovery"),
+        ws_alone_vs_ws: ratio("earshot-ws", "ws", "alone"),
+        sse_alone_vs_res_write: ratio("earshot-sse", "res-write", "alone"),
+        sse_alone_vs_better_sse: ratio("earshot-sse", "better-sse", "alone"),
+        ws_alone_vs_socketio: ratio("earshot-ws", "socket-io", "alone"),
         floor_vs_socketio: ratio("floor", "socket-io"),
-        ws_vs_floor: ratio("earshot-ws", "floor"),
+        floor_alone_vs_socketio: ratio("floor", "socket-io", "alone"),
         ws_burst_vs_ws: ratio("earshot-ws", "ws", "burst"),
         sse_burst_vs_res_write: ratio("earshot-sse", "res-write", "burst"),
         ws_joined_vs_ws: ratio("earshot-ws", "ws", "joined"),

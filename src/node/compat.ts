@@ -277,7 +277,7 @@ const encodePlain = ({ json, event_id, cursor }: Outgoing): string =>
 
 function plainPeer(stream: TextStream, end: () => void): Peer {
   return {
-    send: (event) => stream.write(framed(event, "compat-sse", encodePlain)),
+    send: (event) => stream.write(framed(event, "compat-sse", encodePlain), !event.critical),
     tell: (message) => void stream.write(`data: ${JSON.stringify(message)}\n\n`),
     close: end,
   };

@@ -144,7 +144,7 @@ export async function openIpcServer(
     });
     const session = openIpc(
       {
-        write: (frame) => writer.write(frame),
+        write: (frame, patient) => writer.write(frame, patient),
         end() {
           writer.release();
           socket.end();

@@ -174,7 +174,7 @@ function openStream(
   outlet.on("drain", drained);
   let open: OpenStream | undefined;
   open = start({
-    write: (text) => writer.write(text),
+    write: (text, patient) => writer.write(text, patient),
     end: (last) => {
       if (response.destroyed) return writer.abandon();
       writer.end(last);

@@ -86,7 +86,7 @@ function openStream(
           slow: () => (open ? open.slow() : queueMicrotask(() => open?.slow())),
         });
         open = start({
-          write: (text) => writer.write(text),
+          write: (text, patient) => writer.write(text, patient),
           end: (last) => {
             if (finished) return;
             writer.end(last);

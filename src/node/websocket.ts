@@ -104,7 +104,7 @@ export function attachWebSocket(server: Server, site: WebSocketSite): { close: (
     const session = openWebSocket(
       {
         frame: encodeTextFrame,
-        write: (frame) => writer.write(frame),
+        write: (frame, patient) => writer.write(frame, patient),
         close: (code, reason) => {
           writer.release();
           websocket.close(code, reason);

@@ -116,6 +116,84 @@ describe("writing to many sockets", () => {
     expect(broken.writer.write(bytes("c"))).toBeUndefined();
   });
 
+  it("text leaves as bytes, in one chunk where the body is chunked, and the last words too", async () => {
+    const [plain, chunked] = [create(), create({ chunked: true })];
+    for (const { writer } of [plain, chunked]) for (const text of ["naïve ", "日本"]) writer.write(text);
+    await turn();
+    for (const { writer } of [plain, chunked]) writer.end("👋");
+    expect(plain.outlet.text).toEqual(["naïve 日本", "👋"]);
+    expect(chunked.outlet.text).toEqual(["d\r\nnaïve 日本\r\n", "4\r\n👋\r\n"]);
+  });
+
+  it("text counts in bytes, and last words reach also who was too slow (F14)", async () => {
+    const { outlet, slow, writer } = create({ cap: 10 });
+    writer.write("abc");
+    writer.write("日本");
+    expect(slow).not.toHaveBeenCalled();
+    writer.write("éé");
+    expect(slow).toHaveBeenCalledTimes(1);
+    writer.end("bye");
+    expect(outlet.text).toEqual(["bye"]);
+  });
+
+  it("after a long round of writes what is patient rests twice as long, and goes together; what is not goes at once", async () => {
+    await turn();
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "setImmediate", "clearImmediate"] });
+    let now = performance.now() + 3_600_000;
+    const clock = vi.spyOn(performance, "now").mockImplementation(() => now);
+    const pass = (ms: number) => {
+      now += ms;
+      vi.advanceTimersByTime(ms);
+    };
+    try {
+      const { outlet, writer } = create();
+      const others = Array.from({ length: 63 }, () => create().writer);
+      const write = (frame: string, patient?: boolean) => {
+        for (const one of [writer, ...others]) one.write(frame, patient);
+      };
+      let takes = 4;
+      const take = outlet.write.bind(outlet);
+      outlet.write = (written) => {
+        now += takes;
+        return take(written);
+      };
+      write("a", true);
+      pass(0);
+      expect(outlet.text).toEqual(["a"]);
+      writer.write("b", true);
+      pass(5);
+      write("c", true);
+      expect(outlet.text).toEqual(["a"]);
+      pass(3);
+      expect(outlet.text).toEqual(["a", "bc"]);
+      writer.write("d", true);
+      writer.write("critical");
+      pass(0);
+      expect(outlet.text).toEqual(["a", "bc", "dcritical"]);
+      // However long it took, nobody waits longer than can be noticed.
+      takes = 500;
+      write("e");
+      pass(0);
+      write("f", true);
+      pass(19);
+      expect(outlet.text.at(-1)).toBe("e");
+      pass(1);
+      expect(outlet.text.at(-1)).toBe("f");
+      // A round for few needs no rest.
+      writer.write("g");
+      pass(0);
+      now += 20;
+      writer.write("h", true);
+      pass(0);
+      writer.write("i", true);
+      pass(0);
+      expect(outlet.text.slice(-2)).toEqual(["h", "i"]);
+    } finally {
+      clock.mockRestore();
+      vi.useRealTimers();
+    }
+  });
+
   it("after the last words nothing is written", async () => {
     const { outlet, writer } = create();
     writer.write(bytes("a"));

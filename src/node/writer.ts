@@ -109,8 +109,35 @@ let nothing = new Batch();
 let dirty: Writer[] = [];
 let flushing: Writer[] = [];
 
+/**
+ * With many sockets most of a server's time is the system's, one write after another, and meanwhile nothing is read: a
+ * person's "stop" would have to wait. So after a round of writes what can wait does, twice as long as the round took;
+ * meanwhile more gathers, and goes out in the same write. Where there are few sockets nothing waits.
+ */
+const MANY = 64;
+const REST = 2;
+const MOST_REST_MS = 20;
+let restUntil = 0;
+/** Whether a round of writes is on its way: in this turn, or after the rest. */
+let coming: NodeJS.Immediate | NodeJS.Timeout | undefined;
+let soon = false;
+
 /** An immediate, not a microtask: log entries are acknowledged one microtask after another, and belong in one write. */
+function schedule(patient: boolean): void {
+  const rest = patient ? restUntil - performance.now() : 0;
+  if (rest >= 1) {
+    coming ??= setTimeout(flushAll, rest);
+    return;
+  }
+  if (coming) clearTimeout(coming as NodeJS.Timeout);
+  soon = true;
+  coming = setImmediate(flushAll);
+}
+
 function flushAll(): void {
+  coming = undefined;
+  soon = false;
+  const began = performance.now();
   [dirty, flushing] = [flushing, dirty];
   for (const writer of flushing) {
     try {
@@ -119,6 +146,10 @@ function flushAll(): void {
       // An outlet that fails takes nobody else along; its owner hears of it by its closing.
       writer.abandon();
     }
+  }
+  if (flushing.length >= MANY) {
+    const ended = performance.now();
+    restUntil = ended + Math.min(MOST_REST_MS, REST * (ended - began));
   }
   flushing.length = 0;
   nothing = new Batch();
@@ -136,10 +167,11 @@ export class Writer {
     this.#options = options;
   }
 
-  /** A promise where the outlet cannot take more now. */
-  write(frame: Frame): Promise<void> | undefined {
+  /** A promise where the outlet cannot take more now. What is patient may wait a moment if there is much to write. */
+  write(frame: Frame, patient = false): Promise<void> | undefined {
     if (this.#gone) return undefined;
-    if (!this.#waiting && dirty.push(this) === 1) setImmediate(flushAll);
+    if (!this.#waiting) dirty.push(this);
+    if (!coming || !(soon || patient)) schedule(patient);
     this.#waiting = (this.#waiting ?? nothing).and(frame);
     const { most } = this.#waiting;
     const blocked = this.#blocked;

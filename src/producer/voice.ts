@@ -112,8 +112,6 @@ export function createVoice(options: VoiceOptions) {
       "@context": fields["extensions"] ? [CORE_CONTEXT, EXTENSION_URI] : CORE_CONTEXT,
       aaep_version: AAEP_VERSION,
       type,
-      // The log's to give.
-      event_id: "",
       session_id,
       timestamp: timestamp(),
       producer,
@@ -128,6 +126,8 @@ export function createVoice(options: VoiceOptions) {
       event[key] =
         kind === "silent" ? value : speakable(value as string, kind === "short" ? MOST_SHORT : MOST);
     }
+    // The log's to give.
+    event["event_id"] = "";
     return event;
   };
   return Object.assign(voice, {

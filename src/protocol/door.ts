@@ -18,6 +18,8 @@ import type {
 export interface Outgoing {
   readonly event_id: string;
   readonly json: string;
+  /** Never held up, not even for a moment. */
+  readonly critical: boolean;
   /** False for summaries and re-sent questions: their id is no place to resume from. */
   readonly cursor: boolean;
   /** A transport keeps its framed bytes here, so that they too are made once. */

@@ -27,7 +27,8 @@ interface LineSocket {
   /** Whether a subscription can come back on another connection. */
   readonly outlived: boolean;
   encode(event: Outgoing): Uint8Array;
-  write(frame: Uint8Array): Promise<void> | undefined;
+  /** What is patient may wait a moment for more to go with it. */
+  write(frame: Uint8Array, patient: boolean): Promise<void> | undefined;
   tell(message: OtherMessage): void;
   /** Lets the last words out, and ends. */
   end(code: string): void;
@@ -73,7 +74,8 @@ export function openLine(socket: LineSocket, door: Door, principal: Principal): 
     end(code);
   };
   const peer: Peer = {
-    send: (event) => (ended ? undefined : socket.write(framed(event, socket.framing, encode))),
+    send: (event) =>
+      ended ? undefined : socket.write(framed(event, socket.framing, encode), !event.critical),
     tell(message) {
       told ||= message.type === "subscription.close";
       if (!ended) socket.tell(message);

@@ -12,6 +12,7 @@ interface Heard {
 const places = (): Places => ({ next: new Map(), missed: new Map() });
 const event = (session_id: string, event_id: string): Outgoing => ({
   event_id,
+  critical: false,
   cursor: true,
   json: JSON.stringify({ type: "aaep:agent.progress", session_id, event_id }),
 });

@@ -35,9 +35,10 @@ export function createNumbering(): (peer: Peer) => Peer {
   };
   return (peer) => ({
     ...peer,
-    send: ({ event_id, json, cursor }) => {
-      const number = numberOf({ event_id, json, cursor });
-      return peer.send({ event_id, cursor, json: `${json.slice(0, -1)},"sequence_number":${number}}` });
+    send: (event) => {
+      const { event_id, json, critical, cursor } = event;
+      const numbered = `${json.slice(0, -1)},"sequence_number":${numberOf(event)}}`;
+      return peer.send({ event_id, critical, cursor, json: numbered });
     },
   });
 }

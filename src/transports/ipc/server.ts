@@ -13,7 +13,8 @@ import { type OpenLine, openLine } from "../open-line.ts";
 
 /** A stream socket as this binding needs it. */
 export interface ServerStream {
-  write(frame: Uint8Array): Promise<void> | undefined;
+  /** What is patient may wait a moment for more to go with it. */
+  write(frame: Uint8Array, patient?: boolean): Promise<void> | undefined;
   /** Sends what is waiting, and ends. */
   end(): void;
 }
@@ -68,7 +69,7 @@ export function openIpc(
         return (framing ?? LINES).name;
       },
       encode: ({ json }) => encode(json),
-      write: (frame) => stream.write(frame),
+      write: (frame, patient) => stream.write(frame, patient),
       tell,
       end() {
         ended = true;

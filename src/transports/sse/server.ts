@@ -20,8 +20,8 @@ import { whenExpired } from "../expiry.ts";
 
 /** A response body that stays open. */
 export interface TextStream {
-  /** A promise means: wait until it settles before writing more. The same text for many is made into bytes once. */
-  write(text: string): Promise<void> | undefined;
+  /** A promise means: wait until it settles before writing more. What is patient may wait a moment. */
+  write(text: string, patient?: boolean): Promise<void> | undefined;
   /** Sends what is waiting and these last words, then ends. */
   end(last: string): void;
 }
@@ -283,7 +283,7 @@ const encodeEvent = ({ json, event_id, cursor }: Outgoing): string =>
 
 function createPeer(stream: TextStream, close: (code: string) => void): Peer {
   return {
-    send: (event) => stream.write(framed(event, "sse", encodeEvent)),
+    send: (event) => stream.write(framed(event, "sse", encodeEvent), !event.critical),
     tell: (message) => void stream.write(encodeSseMessage(JSON.stringify(message))),
     close,
   };

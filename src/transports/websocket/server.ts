@@ -22,8 +22,8 @@ const REFUSED_LATER = 4004;
 
 /** A WebSocket as this binding needs it. */
 export interface ServerSocket {
-  /** Writes one whole text frame, or what `frame` made of one. */
-  write(frame: Uint8Array): Promise<void> | undefined;
+  /** Writes one whole text frame, as `frame` made it. What is patient may wait a moment for more to go with it. */
+  write(frame: Uint8Array, patient?: boolean): Promise<void> | undefined;
   frame(text: string): Uint8Array;
   close(code: number, reason: string): void;
 }
@@ -56,7 +56,7 @@ export function openWebSocket(socket: ServerSocket, door: Door, principal: Princ
     close(code);
   };
   const peer: Peer = {
-    send: (event) => socket.write(framed(event, "websocket", encode)),
+    send: (event) => socket.write(framed(event, "websocket", encode), !event.critical),
     tell,
     close,
   };
