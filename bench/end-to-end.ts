@@ -28,7 +28,9 @@ import { serve } from "../src/node/index.ts";
 import { median, print } from "./_report.ts";
 
 const EVENTS = Number(process.env["E2E_EVENTS"] ?? 20_000);
-const ROUNDS = Number(process.env["E2E_ROUNDS"] ?? 5);
+const ROUNDS = Number(process.env["E2E_ROUNDS"] ?? 7);
+/** Rounds before anything is measured: compiling is not what an agent does all day. */
+const WARM_UPS = 3;
 /** Tokens in one message: an output of ours, a message of AG-UI's. */
 const MESSAGE = Number(process.env["E2E_MESSAGE"] ?? 200);
 /** Tokens an agent hands over in one turn of the event loop. */
@@ -203,7 +205,7 @@ const names = (Object.keys(contenders) as Name[]).filter(
   (name) => !process.env["E2E_ONLY"] || process.env["E2E_ONLY"].split(",").includes(name),
 );
 const rates = Object.fromEntries(names.map((name) => [name, [] as number[]])) as Record<Name, number[]>;
-for (const name of names) await contenders[name].round(EVENTS);
+for (let i = 0; i < WARM_UPS; i++) for (const name of names) await contenders[name].round(EVENTS);
 for (let i = 0; i < ROUNDS; i++) {
   for (const name of names) {
     const before = process.cpuUsage();

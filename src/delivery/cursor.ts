@@ -62,7 +62,8 @@ function mix(value: number): number {
   return (h ^ (h >>> 16)) >>> 0;
 }
 
-const sealed = (body: string, { key }: LogIdentity): string => `evt_${body}${seal(body, key)}`;
+/** Joined, because the log keeps it: a template is remembered as the parts it was made of. */
+const sealed = (body: string, { key }: LogIdentity): string => ["evt_", body, seal(body, key)].join("");
 
 /** Asked for where an event enters the log, and again where it leaves: the last ones are remembered. */
 const MOST_RECENT = 64;

@@ -77,10 +77,7 @@ export class Cutter {
     const pieces: Piece[] = [];
     const { entry, track } = marked;
     if (marked.closes) {
-      // By its last chunk, which every reader of the log has read: where the first one was depends on where reading
-      // began, and a place must be the same for all.
-      const open = [...this.#pending].sort(([, a], [, b]) => a.last.entry.seq - b.last.entry.seq);
-      for (const [output, pending] of open) {
+      for (const [output, pending] of this.#pending.size > 1 ? this.#inOrder() : this.#pending) {
         if (output.track === track) this.#close(output, pending, marked, pieces);
       }
     }
@@ -118,6 +115,14 @@ export class Cutter {
       text: { output, text, bytes, start, position, complete: false, hint: "none", timestamp },
       whole: true,
     };
+  }
+
+  /**
+   * By the last chunk of each, which every reader of the log has read: where the first one was depends on where reading
+   * began, and a place must be the same for all.
+   */
+  #inOrder(): [OutputTrack, Pending][] {
+    return [...this.#pending].sort(([, a], [, b]) => a.last.entry.seq - b.last.entry.seq);
   }
 
   #cutText(marked: Marked, output: OutputTrack, pieces: Piece[]): void {

@@ -11,7 +11,7 @@ import type {
   StateChanged,
 } from "../protocol/types.ts";
 import type { LogEntry } from "./entry.ts";
-import { type BoundaryLevel, createSegmenter, type Segmenter } from "./segment.ts";
+import { type BoundaryLevel, createSegmenter, type Segmenter, WORD } from "./segment.ts";
 import { variantsOf } from "./shape.ts";
 
 const TERMINAL = new Set([
@@ -69,6 +69,8 @@ export interface Marked {
   readonly closes: boolean;
   /** By level, the earliest log place a cutter must read to know this session's open text after this entry; 0 for none. */
   readonly since: readonly number[];
+  /** The same for words, apart: with every word it is another. */
+  readonly sinceWord: number;
 }
 
 export type Question = AwaitingConfirmation | AwaitingClarification;
@@ -94,9 +96,10 @@ export class SessionTrack {
   /** The first event we have of it, and its place; summaries borrow its identity. */
   first: AgentEvent | undefined;
   begins = 0;
-  /** What `since` was at the last entry that aged out. */
-  agedSince: readonly number[] = NOTHING_OPEN;
+  /** What was open at the last entry that aged out. */
+  aged: Pick<Marked, "since" | "sinceWord"> = { since: NOTHING_OPEN, sinceWord: 0 };
   #since: readonly number[] = NOTHING_OPEN;
+  #sinceWord = 0;
   last: AgentEvent | undefined;
   readonly questions = new Map<string, Marked>();
   readonly #open = new Map<string, OpenOutput>();
@@ -132,6 +135,7 @@ export class SessionTrack {
       output: text?.output,
       closes,
       since: this.#findSince(),
+      sinceWord: this.#sinceWord,
     };
     const token = (event as Question).reply_token;
     if (typeof token === "string" && isCritical(event)) this.questions.set(token, marked);
@@ -156,7 +160,9 @@ export class SessionTrack {
 
   /** Where a cutter must start reading to know the open text at a place; 0 if none is open. */
   sinceAt(seq: number, level: number): number {
-    return (this.before(seq)?.since ?? (this.begins < seq ? this.agedSince : NOTHING_OPEN))[level]!;
+    const known = this.before(seq) ?? (this.begins < seq ? this.aged : undefined);
+    if (!known) return 0;
+    return level === WORD ? known.sinceWord : known.since[level]!;
   }
 
   /** The last entry before a place, found by halves. */
@@ -183,8 +189,9 @@ export class SessionTrack {
       if (completion === 0 || four < completion) completion = four;
     }
     const known = this.#since;
-    if (known[1] !== word || known[2] !== sentence || known[3] !== paragraph || known[4] !== completion)
-      this.#since = [0, word, sentence, paragraph, completion];
+    if (known[2] !== sentence || known[3] !== paragraph || known[4] !== completion)
+      this.#since = [0, 0, sentence, paragraph, completion];
+    this.#sinceWord = word;
     return this.#since;
   }
 

@@ -68,7 +68,8 @@ export class LogWindow {
       if (track.entries.length === 0 || track.entries[0]!.entry.seq >= this.#first) continue;
       const keep = track.entries.findIndex(({ entry }) => entry.seq >= this.#first);
       const aged = track.entries.splice(0, keep < 0 ? track.entries.length : keep);
-      track.agedSince = aged.at(-1)!.since;
+      const { since, sinceWord } = aged.at(-1)!;
+      track.aged = { since, sinceWord };
       if (track.ended && track.entries.length === 0) this.tracks.delete(track.session_id);
     }
   }
