@@ -377,7 +377,9 @@ describe("whatever is said, cut, blocked, resumed or renegotiated", () => {
           );
           const ear = new Ear(listener!, world.world.entries, world.world.store.identity);
           expect([...ear.complaints, ...ear.missed]).toEqual([]);
-          expect(ear.overlap).toBe(0);
+          // Whoever is told that its place was lost hears the sentence that is being said from its start.
+          const misplaced = listener!.moments.some((one) => one.what === "attach" && one.start === "aged");
+          if (!misplaced) expect(ear.overlap).toBe(0);
           const ids = listener!.sent
             .filter(({ delivery }) => delivery.token === undefined)
             .map(({ delivery }) => delivery.event_id);
