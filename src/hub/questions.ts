@@ -44,11 +44,8 @@ export interface QuestionSpec {
   readonly ceiling_seconds: number;
 }
 
-/**
- * A reply's own time may be off by this much (CON-12): a clock set to the wrong end of the world's time zones. Arrival
- * decides all the same, and whoever forges a time can write any: being stricter would refuse only honest people.
- */
-const SKEW_MS = 26 * 3_600_000;
+/** Replies may carry a clock that is off by this much (CON-12); arrival decides all the same. */
+const SKEW_MS = 300_000;
 /** Countdown notices are for questions that stay open longer than this (CNF-24, CON-48). */
 const WARN_ABOVE_SECONDS = 60;
 /** A person gets at least this long to ask for more time (WCAG 2.2.1). */

@@ -30,13 +30,14 @@ export function retell(
   }
 }
 
-/** A question sent again is unchanged, its first time included: where there is more by now, that is said next (CON-47). */
+/** A question sent again is unchanged, its first time included: where there is more or less by now, that is said next (CON-47). */
 export function movedDeadline(
   question: Question,
   { terms }: HubSubscription,
   registry: ExtensionRegistry,
 ): Delivery | undefined {
-  const entry = question.extensionsUsed > 0 ? question.hooks.remaining?.(question) : undefined;
+  const moved = Math.abs(question.msLeft - question.spec.event.timeout_seconds * 1000) >= 1000;
+  const entry = moved ? question.hooks.remaining?.(question) : undefined;
   const event =
     entry && dress({ ...entry, seq: 0, insist: true }, shapeOf(terms, registry), variantsOf(entry.event));
   if (!event) return undefined;

@@ -19,7 +19,7 @@ import { nameOf, Reader } from "./announcer/reader.ts";
 import { isOldNews } from "./announcer/repetition.ts";
 import { type Session, Sessions } from "./announcer/sessions.ts";
 import { type AnnouncerOptions, type AnnouncerSettings, defaultSettings } from "./announcer/settings.ts";
-import { settlementsOf, TERMINAL } from "./announcer/settlement.ts";
+import { deadlineIn, settlementsOf, TERMINAL } from "./announcer/settlement.ts";
 import { speakOutput } from "./announcer/speak-output.ts";
 import { StillWorking } from "./announcer/still-working.ts";
 import { UrgencyGuard } from "./announcer/urgency.ts";
@@ -47,7 +47,7 @@ const QUESTION = /^aaep:agent\.awaiting\.(?:confirmation|clarification)$/;
 export class Announcer {
   readonly #mouth: Mouth;
   readonly #order = new Order();
-  readonly #sessions = new Sessions();
+  readonly #sessions = new Sessions((gone) => this.#outputs.leave(gone));
   readonly #desk: Desk;
   readonly #account = new Account();
   readonly #outputs = new Outputs();
@@ -75,8 +75,9 @@ export class Announcer {
       phrases: () => this.phrases,
       reader: (event) => this.#reader(event),
       name: (event, source) => this.#sessions.spoken(this.#sessions.of(event, source), this.phrases).name,
-      say: ({ kind, parts, ...about }, now) => this.#mouth.say(kind, "critical", parts, now, about),
-      unsay: (source, token) => this.#mouth.unsay(source, token),
+      say: ({ kind, urgency = "critical", parts, ...about }, now) =>
+        this.#mouth.say(kind, urgency, parts, now, about),
+      unsay: (source, token, changed) => this.#mouth.unsay(source, token, changed),
       send: (message) => void this.#outgoing.push(message),
       settled: (event, source, outcome, brief) =>
         this.#account.question(this.#sessions.of(event, source), outcome, brief),
@@ -287,16 +288,14 @@ export class Announcer {
     this.#mouth.greet(now);
     const session = this.#sessions.of(event, source);
     this.#quiet.begin(now);
-    const extension = event.extensions?.["earshot"];
     if (event.type === "aaep:agent.output.streaming") {
       const boundary = this.#settings.load === "low" ? "completion" : this.#settings.boundary;
       return this.#read(this.#outputs.add(event as OutputStreaming, session, boundary, now), now);
     }
     this.#read(TERMINAL.test(event.type) ? this.#outputs.end(session) : this.#outputs.settle(session), now);
     if (QUESTION.test(event.type)) return this.#question(event as never, session, source, now);
-    const deadline = extension?.["deadline"] as { reply_token?: unknown; seconds_left?: unknown } | undefined;
-    if (typeof deadline?.reply_token === "string" && typeof deadline.seconds_left === "number")
-      return this.#desk.deadline(source, deadline as never, now);
+    const deadline = deadlineIn(event);
+    if (deadline) return this.#desk.deadline(source, deadline, now);
     this.#account.note(event, session, this.#reader(event));
     this.#announce(event, session, now);
     this.#settle(event, session, source, now);

@@ -21,42 +21,45 @@ export interface Spoken {
   readonly details: readonly string[];
 }
 
-const NAMES: Readonly<Record<string, string>> = {
-  ts: "TypeScript",
-  typescript: "TypeScript",
-  tsx: "TypeScript",
-  js: "JavaScript",
-  javascript: "JavaScript",
-  jsx: "JavaScript",
-  py: "Python",
-  python: "Python",
-  sh: "shell",
-  bash: "shell",
-  zsh: "shell",
-  console: "shell",
-  json: "JSON",
-  yaml: "YAML",
-  yml: "YAML",
-  html: "HTML",
-  css: "CSS",
-  sql: "SQL",
-  rs: "Rust",
-  rust: "Rust",
-  go: "Go",
-  java: "Java",
-  c: "C",
-  cpp: "C plus plus",
-  "c++": "C plus plus",
-  cs: "C sharp",
-  csharp: "C sharp",
-  rb: "Ruby",
-  ruby: "Ruby",
-  php: "PHP",
-  kt: "Kotlin",
-  swift: "Swift",
-  md: "Markdown",
-  diff: "diff",
-};
+/** A map: what stands behind the mark is anybody's word, "constructor" included. */
+const NAMES: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    ts: "TypeScript",
+    typescript: "TypeScript",
+    tsx: "TypeScript",
+    js: "JavaScript",
+    javascript: "JavaScript",
+    jsx: "JavaScript",
+    py: "Python",
+    python: "Python",
+    sh: "shell",
+    bash: "shell",
+    zsh: "shell",
+    console: "shell",
+    json: "JSON",
+    yaml: "YAML",
+    yml: "YAML",
+    html: "HTML",
+    css: "CSS",
+    sql: "SQL",
+    rs: "Rust",
+    rust: "Rust",
+    go: "Go",
+    java: "Java",
+    c: "C",
+    cpp: "C plus plus",
+    "c++": "C plus plus",
+    cs: "C sharp",
+    csharp: "C sharp",
+    rb: "Ruby",
+    ruby: "Ruby",
+    php: "PHP",
+    kt: "Kotlin",
+    swift: "Swift",
+    md: "Markdown",
+    diff: "diff",
+  }),
+);
 /** Settings a tag has are of the form a=b: "if x <b and c> 3" is no tag, and its words are said. */
 const HTML_TAG =
   /<\/?(?:a|abbr|b|big|br|blockquote|center|code|div|em|font|h[1-6]|hr|i|img|ins|kbd|li|mark|ol|p|pre|q|s|small|span|strike|strong|sub|sup|table|tbody|td|th|thead|tr|tt|u|ul)(?:\s+[\w:-]{1,40}\s*=\s*(?:"[^"<>]{0,400}"|'[^'<>]{0,400}'|[^\s"'<>=]{1,400})){0,20}\s*\/?>/giu;
@@ -138,11 +141,14 @@ function code(lines: readonly string[], from: number, blocks: Segment[][], detai
 }
 
 const named = (language: string, count: number): Segment => {
-  const name = NAMES[language.toLowerCase()] ?? language;
+  const name = NAMES.get(language.toLowerCase()) ?? language;
   return name === "" ? { key: "code", count } : { key: "code_in", count, slots: { language: name } };
 };
 
 const LIST_ITEM = /^(\s*)(?:[-*+•]|(\d{1,9})[.)])\s+(?:\[([ xX])\]\s+)?(.*)$/u;
+
+/** Lists within lists; by ear nobody follows deeper ones. */
+const MOST_LEVELS = 6;
 
 interface Item {
   readonly number: number | undefined;
@@ -196,7 +202,7 @@ function place(open: readonly List[], indent: number, number: string | undefined
   const alike = (before.number === undefined) === (number === undefined);
   // Numbers that line up on the right: " 9." and "10."
   const aligned = alike && number !== undefined && Number(number) === before.number! + 1;
-  if (indent > last.indent + (aligned ? 1 : 0)) {
+  if (indent > last.indent + (aligned ? 1 : 0) && kept.length < MOST_LEVELS) {
     const inner: List = { indent, items: [] };
     before.inner.push(inner);
     return [...kept, inner];

@@ -12,6 +12,9 @@ export const isGrave = (event: QuestionEvent): boolean =>
   event.type === "aaep:agent.awaiting.confirmation" &&
   (event.irreversible === true || event.reversibility === "irreversible" || event.risk_level === "high");
 
+export const silentYes = (event: QuestionEvent): boolean =>
+  event.type === "aaep:agent.awaiting.confirmation" && event.default_decision === "accept";
+
 const isIrreversible = (event: AwaitingConfirmation): boolean =>
   event.irreversible === true || event.reversibility === "irreversible";
 
@@ -55,8 +58,7 @@ export function questionParts(
       ? howToDecide(event, reader)
       : howToAnswer(event, reader);
   // Silence that means yes is never left unsaid.
-  const silentYes = event.type === "aaep:agent.awaiting.confirmation" && event.default_decision === "accept";
-  const silence = !brief || silentYes ? [silenceMeans(event, reader, leftMs)] : [];
+  const silence = !brief || silentYes(event) ? [silenceMeans(event, reader, leftMs)] : [];
   return { parts: [...reader.warnings(), ...parts, ...silence], answers };
 }
 

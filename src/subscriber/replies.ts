@@ -7,11 +7,11 @@
 import type { Deadline, QuestionOutcome } from "../protocol/extension.ts";
 import type { AwaitingClarification, AwaitingConfirmation } from "../protocol/types.ts";
 import { Crowd } from "./announcer/crowd.ts";
-import type { Phrases } from "./announcer/phrase.ts";
 import type { Reader } from "./announcer/reader.ts";
-import type { Asked, Run, UtteranceKind } from "./announcer/utterance.ts";
-import { type AnswerInput, type AutoAnswer, type Outgoing, ruleFor } from "./answers.ts";
+import type { Run, UtteranceKind } from "./announcer/utterance.ts";
+import { type AnswerInput, type Outgoing, ruleFor } from "./answers.ts";
 import type { MessageKey } from "./catalogs/catalog.ts";
+import type { DeskOptions, Line } from "./desk-port.ts";
 import { OpenQuestions, type Question } from "./open-questions.ts";
 import {
   deadlineOf,
@@ -22,42 +22,21 @@ import {
   type QuestionEvent,
   questionParts,
   readBackParts,
+  silentYes,
   toResponse,
 } from "./question-words.ts";
-
-/** Something to be said about a question. */
-export interface Line {
-  readonly kind: UtteranceKind;
-  readonly parts: readonly (readonly Run[])[];
-  readonly reply_token?: string;
-  readonly essence?: string;
-  readonly session_id?: string;
-  readonly asked?: Asked;
-}
-
-export interface DeskOptions {
-  phrases(): Phrases;
-  reader(event: QuestionEvent): Reader;
-  name(event: QuestionEvent, source: string): string;
-  say(line: Line, now: number): number;
-  /** Takes out of the queue this question's wording that nobody has heard yet. */
-  unsay(source: string, token: string): void;
-  send(message: Outgoing): void;
-  /** For the account of what was and was not done. */
-  settled(
-    event: QuestionEvent,
-    source: string,
-    outcome: QuestionOutcome | "ended" | "closed",
-    brief: Run | undefined,
-  ): void;
-  brief(): boolean;
-  readonly auto_answers: readonly AutoAnswer[];
-}
 
 /** Warnings with so much time left: enough to react (WCAG 2.2.1), too few to be a countdown. */
 const WARN_AT = [60_000, 20_000];
 
+/** Whoever leaves does not wait for sixty questions to be read out. */
+const MOST_NAMED = 5;
+/** By less than this a deadline has not moved for a person; one that moves more often than that is only warned of. */
+const MOVED_MS = 5_000;
+const MOST_MOVES = 20;
 const ANSWER_GRACE_MS = 10_000;
+/** Most agents say within moments that they took an answer, by the line or by what they do; then that is all there is to say. */
+const UNSURE_AFTER_MS = 2_000;
 
 export class Desk {
   readonly #options: DeskOptions;
@@ -84,9 +63,15 @@ export class Desk {
       .map(({ token }) => token);
   }
   leaving(now: number): Run[][] {
-    return [...this.#open]
-      .filter(({ sent }) => !sent)
-      .flatMap((one) => leavingParts(one.event, this.#reader(one), one.deadline - now));
+    const first = (one: Question) => Number(one === this.#current);
+    const open = this.#open.inTurn.filter(({ sent }) => !sent).sort((a, b) => first(b) - first(a));
+    const count = open.length - MOST_NAMED;
+    return [
+      ...open
+        .slice(0, MOST_NAMED)
+        .flatMap((one) => leavingParts(one.event, this.#reader(one), one.deadline - now)),
+      ...(count > 0 ? [this.#options.phrases().say("questions_waiting", { count })] : []),
+    ];
   }
 
   ask(event: QuestionEvent, source: string, now: number): void {
@@ -97,15 +82,19 @@ export class Desk {
       const moved = deadlineOf(event);
       if (moved) known.deadline = now + moved.seconds_left * 1000;
       if (known.print === print) return;
-      this.#options.unsay(source, token);
+      this.#options.unsay(source, token, known.changed);
       // An answer on its way was to other words: whatever comes of it, this one has none yet.
       const { sent } = known;
       Object.assign(known, { event, print, step: "ask", heard: false, awaiting: undefined });
-      Object.assign(known, { sent: undefined, message: undefined });
+      Object.assign(known, { sent: undefined, message: undefined, unsureAt: undefined });
+      // One that was not put yet has changed for nobody.
+      if (known !== this.#current) return;
       const { phrases } = this.#reader(known);
       const parts = [...(sent ? [phrases.say("not_sure_taken")] : []), phrases.say("changed")];
-      this.#say(known, "question", parts, now);
-      if (known === this.#current) this.#put(known, now);
+      const told = this.#say(known, "question", parts, now);
+      // What became of an answer is said whatever comes next.
+      known.changed = sent ? undefined : told;
+      this.#put(known, now);
       return;
     }
     const seconds = deadlineOf(event)?.seconds_left ?? event.timeout_seconds;
@@ -122,6 +111,10 @@ export class Desk {
       heard: false,
       sent: undefined,
       message: undefined,
+      unsureAt: undefined,
+      known: false,
+      moves: 0,
+      changed: undefined,
       arrived: this.#arrivals++,
     };
     if (this.#auto(question, now)) return;
@@ -157,17 +150,18 @@ export class Desk {
     if (input.kind === "more") return this.#more(question, now);
     if (question.event.type === "aaep:agent.awaiting.clarification")
       return this.#clarify(question, question.event, input, now);
-    if (input.kind === "no") return this.#decide(question, "reject");
+    if (input.kind === "no") return this.#decide(question, "reject", now);
     if (!question.heard) return this.#note(question, "not_heard_yet", now);
     const allowed = (question.event as AwaitingConfirmation).allowed_replies ?? ["accept", "reject"];
     if (!allowed.includes("accept")) return this.#note(question, "answer_refuse_only", now);
     if (input.kind === "yes") {
       if (!isGrave(question.event as AwaitingConfirmation) && !input.unsure)
-        return this.#decide(question, "accept");
+        return this.#decide(question, "accept", now);
       // Saying yes again is not the second step: a repeated key must not pass for a decision.
       return this.#readBack(question, now);
     }
-    if (input.kind === "confirm" && question.step === "read_back") return this.#decide(question, "accept");
+    if (input.kind === "confirm" && question.step === "read_back")
+      return this.#decide(question, "accept", now);
     this.#note(question, "not_an_answer", now);
   }
 
@@ -175,7 +169,8 @@ export class Desk {
   sent(message: Outgoing, taken: boolean | undefined, now: number): void {
     const question = this.#open.get(message.source, message.reply_token);
     if (!question || question.message !== message) return;
-    if (taken === undefined) return this.#note(question, "not_sure_taken", now);
+    // Nobody can tell yet: the person is told so unless the agent speaks first.
+    if (taken === undefined) return;
     if (!taken) {
       this.#note(question, "not_taken", now);
       return this.#remove(question, "closed", now);
@@ -193,8 +188,10 @@ export class Desk {
     const reader = this.#reader(question);
     const parts = [reader.phrases.say(key, { action: essenceRun(question.event, reader) })];
     // Nobody is asked any more: what they would only have heard after this is not asked.
-    this.#options.unsay(source, token);
-    this.#say(question, "settled", parts, now);
+    const unsaid = this.#options.unsay(source, token, question.changed);
+    // What a person never heard of is no urgent news, unless something was done because they were silent.
+    const news = question.known || (question.awaiting !== undefined && !unsaid) || silentYes(question.event);
+    this.#say(question, "settled", parts, now, news ? {} : { urgency: "normal" });
     this.#remove(question, outcome, now);
   }
 
@@ -204,21 +201,21 @@ export class Desk {
     if (!question) return;
     const at = now + notice.seconds_left * 1000;
     question.more = notice.extensions_left;
-    const longer = at > question.deadline + 5_000;
+    const longer = at > question.deadline + MOVED_MS;
+    const shorter = at < question.deadline - MOVED_MS;
     question.deadline = at;
-    if (!longer) return;
-    question.warned = WARN_AT.filter((left) => notice.seconds_left * 1000 < left * 2).length;
+    if (longer) question.warned = WARN_AT.filter((left) => notice.seconds_left * 1000 < left * 2).length;
+    if (!(longer || shorter) || question.moves++ >= MOST_MOVES) return;
+    // Whoever joined late was told the time there was at first.
+    if (shorter) return this.#timeLeft(question, now);
     const { phrases } = this.#reader(question);
-    this.#say(
-      question,
-      "question",
-      [phrases.say("more_time", { duration: phrases.duration(at - now) })],
-      now,
-    );
+    const words = phrases.say("more_time", { duration: phrases.duration(at - now) });
+    this.#say(question, "question", [words], now);
   }
 
   finished(utterance: number): void {
-    for (const question of this.#open) if (question.awaiting === utterance) question.heard = true;
+    for (const question of this.#open)
+      if (question.awaiting === utterance) question.heard = question.known = true;
   }
 
   repeat(now: number): boolean {
@@ -236,24 +233,29 @@ export class Desk {
         this.settle(question.source, question.token, "timed_out", now);
         continue;
       }
+      if (question.unsureAt !== undefined && question.unsureAt <= now) {
+        question.unsureAt = undefined;
+        this.#note(question, "not_sure_taken", now);
+      }
       const left = question.deadline - now;
       const due = WARN_AT[question.warned];
       if (due === undefined || left > due || question.sent) continue;
-      while ((WARN_AT[question.warned] ?? -1) >= left) question.warned++;
-      const reader = this.#reader(question);
-      const duration = reader.phrases.duration(left);
-      this.#say(
-        question,
-        "question",
-        [reader.phrases.say("time_left", { duration, action: essenceRun(question.event, reader) })],
-        now,
-      );
+      this.#timeLeft(question, now);
     }
   }
 
+  #timeLeft(question: Question, now: number): void {
+    const left = question.deadline - now;
+    while ((WARN_AT[question.warned] ?? -1) >= left) question.warned++;
+    const reader = this.#reader(question);
+    const duration = reader.phrases.duration(left);
+    const action = essenceRun(question.event, reader);
+    this.#say(question, "question", [reader.phrases.say("time_left", { duration, action })], now);
+  }
+
   get wakeAt(): number | undefined {
-    const times = [...this.#open].map(({ deadline, warned, sent }) =>
-      sent ? deadline + ANSWER_GRACE_MS : deadline - (WARN_AT[warned] ?? 0),
+    const times = [...this.#open].map(({ deadline, warned, sent, unsureAt }) =>
+      sent ? (unsureAt ?? deadline + ANSWER_GRACE_MS) : deadline - (WARN_AT[warned] ?? 0),
     );
     const crowd = this.#crowd.wakeAt;
     if (crowd !== undefined) times.push(crowd);
@@ -269,12 +271,12 @@ export class Desk {
     kind: UtteranceKind,
     parts: readonly (readonly Run[])[],
     now: number,
-    asked?: Asked,
+    more: Pick<Line, "asked" | "urgency"> = {},
   ): number {
     const reader = this.#reader(question);
     const essence = essenceRun(question.event, reader).text;
     const session_id = `${question.source} ${question.event.session_id}`;
-    const about = { reply_token: question.token, essence, session_id, ...(asked ? { asked } : {}) };
+    const about = { reply_token: question.token, essence, session_id, ...more };
     return this.#options.say({ kind, parts, ...about }, now);
   }
 
@@ -299,7 +301,7 @@ export class Desk {
       this.#options.brief(),
     );
     const asked = { step: "ask", parts } as const;
-    question.awaiting = this.#say(question, "question", [...parts, ...answers], now, asked);
+    question.awaiting = this.#say(question, "question", [...parts, ...answers], now, { asked });
   }
 
   #readBack(question: Question, now: number): void {
@@ -309,17 +311,16 @@ export class Desk {
     const event = question.event as AwaitingConfirmation;
     const { parts, answers } = readBackParts(event, this.#reader(question), agent);
     const asked = { step: "read_back", parts } as const;
-    question.awaiting = this.#say(question, "question", [...parts, ...answers], now, asked);
+    question.awaiting = this.#say(question, "question", [...parts, ...answers], now, { asked });
   }
 
-  #decide(question: Question, decision: "accept" | "reject"): void {
+  #decide(question: Question, decision: "accept" | "reject", now: number): void {
     const { token, source } = question;
-    this.#send(question, decision, { do: "confirm", reply_token: token, source, decision });
+    this.#send(question, decision, { do: "confirm", reply_token: token, source, decision }, now);
   }
 
-  #send(question: Question, sent: Question["sent"], message: Outgoing): void {
-    question.sent = sent;
-    question.message = message;
+  #send(question: Question, sent: Question["sent"], message: Outgoing, now: number): void {
+    Object.assign(question, { sent, message, unsureAt: now + UNSURE_AFTER_MS });
     this.#options.send(message);
   }
 
@@ -328,7 +329,7 @@ export class Desk {
     const response = toResponse(event, input);
     if (response === undefined) return this.#note(question, "not_an_answer", now);
     const { token, source } = question;
-    this.#send(question, "answer", { do: "answer", reply_token: token, source, response });
+    this.#send(question, "answer", { do: "answer", reply_token: token, source, response }, now);
   }
 
   #more(question: Question, now: number): void {
@@ -349,7 +350,7 @@ export class Desk {
     this.#options.settled(question.event, question.source, outcome, essenceRun(question.event, reader));
     if (this.#current !== question) return;
     this.#current = undefined;
-    const { next } = this.#open;
+    const [next] = this.#open.inTurn;
     if (next) this.#put(next, now);
   }
 

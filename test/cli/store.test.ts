@@ -2,12 +2,13 @@
 import type { ChildProcessWithoutNullStreams } from "node:child_process";
 import { generateKeyPairSync, sign } from "node:crypto";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { build } from "esbuild";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createRecord } from "../../src/hub/record.ts";
+import { nodeFiles } from "../../src/stores/embedded/file-port.ts";
 import { openEmbeddedStore } from "../../src/stores/embedded/store.ts";
 import { entry } from "../contracts/store.ts";
 import { earshot, root, runProgram, start, terminal } from "./support.ts";
@@ -177,6 +178,38 @@ describe("earshot serve", () => {
     const ended = await runProgram(["serve", typed, "--port", "0"], "", { cwd: folder });
     expect(ended).toMatchObject({ code: 1, out: "" });
     expect(ended.err).toContain("Compile it first");
+  });
+});
+
+describe("a directory no log can be kept in", () => {
+  it.skipIf(process.platform !== "linux")("is named at once, with what to do (F04)", async () => {
+    const file = join(folder, "file");
+    writeFileSync(file, "");
+    for (const data of [
+      "/proc/x",
+      "/proc/x/y/z",
+      "/proc/self/fd/x",
+      "/sys/x",
+      "/dev/null",
+      "/dev/null/x",
+      file,
+    ]) {
+      const ended = await earshot(
+        ["serve", agent, "--port", "0", "--data", data],
+        "",
+        terminal({ cwd: folder }),
+      );
+      expect(ended, data).toMatchObject({ code: 1, out: "" });
+      expect(ended.err).toContain(`No log can be kept in ${data}: `);
+      expect(ended.err).toContain("Name a directory that this process may write to.");
+    }
+  });
+
+  it("is made where it is missing, with all those above it, by several at once", async () => {
+    const deep = join(folder, "deep", "er", "est");
+    await Promise.all(Array.from({ length: 8 }, () => nodeFiles.ensureDirectory(deep)));
+    expect(statSync(deep).mode & 0o777).toBe(0o700);
+    await nodeFiles.ensureDirectory(deep);
   });
 });
 

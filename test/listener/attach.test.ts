@@ -72,12 +72,12 @@ describe("an announcer attached to a subscription", () => {
     [false, "Your answer came too late: the question was already closed."],
     [undefined, "Your answer was sent, but the agent has not said that it took it."],
   ])("sends the person's answer and says what came of it (taken: %s) (SUB-10)", async (taken, words) => {
-    const { announcer, attached, clock, said, decided, ask } = setUp(taken);
+    const { announcer, attached, clock, said, decided, ask, pass } = setUp(taken);
     ask();
     await clock.settle();
     announcer.answer({ kind: "yes" }, clock.now());
     attached.flush();
-    await clock.settle();
+    await pass(2_000);
     expect(decided).toEqual(["accept rpl_1"]);
     expect(said.at(-1)).toBe(words);
   });

@@ -3,6 +3,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { AgentEvent } from "../../src/protocol/types.ts";
+import { textOf } from "../../src/subscriber/announcer.ts";
 import { terminalLine } from "../../src/voices/terminal.ts";
 import { Ear, eventsOf, type Fields } from "./support.ts";
 
@@ -211,7 +212,7 @@ describe("a misbehaving producer", () => {
               ({ utterance: { id, reply_token } }) =>
                 id > utterance.id && reply_token === utterance.reply_token,
             );
-            expect([fate, utterance.asked?.step, newer.length > 0]).toEqual(["skipped", "ask", true]);
+            expect([fate, utterance.kind, newer.length > 0]).toEqual(["skipped", "question", true]);
           }
         },
       ),
@@ -333,5 +334,159 @@ describe("a misbehaving producer", () => {
       ),
     );
     expect(ear.texts[0]).toContain("Evil Bank Allowed asks for permission: Ok.");
+  });
+
+  const half = (session_id: string, output_id: string, chunk: string) =>
+    build(
+      "output.streaming",
+      { chunk, position: 0, complete: false, output_id },
+      `evt_${session_id}${output_id}`,
+      session_id,
+      undefined,
+    );
+
+  it("that opens more texts than anyone keeps apart loses none of their words", () => {
+    const ear = new Ear();
+    for (let number = 0; number < 200; number++)
+      ear.hear(half("sess_1", `out_${number}`, `half number ${number}`));
+    ear.hear(build("session.completed", { summary_normal: "Over." }, "evt_end", "sess_1", undefined));
+    for (let number = 0; number < 200; number++) expect(ear.texts).toContain(`half number ${number}`);
+  });
+
+  it("that opens more sessions than anyone keeps apart loses none of their words", () => {
+    const ear = new Ear();
+    for (let number = 0; number < 700; number++)
+      ear.hear(half(`sess_${number}`, "out_1", `half number ${number}`)).wait(50);
+    ear.announcer.line("ended", "Evil", ear.now);
+    ear.pump();
+    const kept = ear.announcer.history.map(({ utterance }) => textOf(utterance)).join("\n");
+    for (let number = 0; number < 700; number++)
+      expect(kept).toMatch(new RegExp(`half number ${number}$`, "mu"));
+  });
+
+  it("that speaks in a thousand tongues is not announced a thousand times", () => {
+    const ear = new Ear({ can: (language) => language === "en" });
+    for (let number = 0; number < 1_000; number++) {
+      const localization_hints = { primary_language: `qaa-x-l${number}` };
+      ear.hear(
+        build(
+          "session.started",
+          { summary_normal: "?", localization_hints },
+          `evt_${number}`,
+          "sess_1",
+          undefined,
+        ),
+      );
+    }
+    expect(ear.texts.filter((text) => text.startsWith("There is no voice for")).length).toBeLessThanOrEqual(
+      20,
+    );
+  });
+
+  it("that changes its question all the time is heard once, as it is in the end", () => {
+    const ear = new Ear({}, () => 2_000);
+    const ask = (number: number) =>
+      build(
+        "awaiting.confirmation",
+        {
+          action: `Pay ${number}.`,
+          consequence: "Paid.",
+          reply_token: "rpl_1",
+          timeout_seconds: 600,
+          default_decision: "reject",
+        },
+        `evt_${number}`,
+        "sess_1",
+        undefined,
+      );
+    for (let number = 0; number < 500; number++) ear.hear(ask(number));
+    ear.wait(60_000);
+    expect(ear.texts.filter((text) => text.startsWith("Something about this question changed"))).toHaveLength(
+      1,
+    );
+    expect(ear.texts.at(-1)).toContain("Pay 499.");
+  });
+
+  it("that asks and takes back, or fails, without end fills no memory, and the person is told how much there was", () => {
+    const ear = new Ear({}, () => 5_000);
+    for (let number = 0; number < 3_000; number++) {
+      const reply_token = `rpl_${number}`;
+      const asked = {
+        action: `Pay ${number}.`,
+        consequence: "Paid.",
+        reply_token,
+        timeout_seconds: 600,
+        default_decision: "reject",
+      };
+      const resolves = { resolves: { reply_token, outcome: "withdrawn" } };
+      const taken = { from_state: "awaiting_input", to_state: "thinking", extensions: { earshot: resolves } };
+      const failed = { summary_normal: `Failure ${number}.`, error_category: "unknown" };
+      ear.hear(
+        build("awaiting.confirmation", asked, `evt_a${number}`, "sess_1", undefined),
+        build("state.changed", taken, `evt_b${number}`, "sess_1", undefined),
+        build("session.errored", failed, `evt_c${number}`, `sess_e${number}`, undefined),
+      );
+    }
+    const waiting = ear.announcer.history.filter(({ fate }) => fate === "waiting");
+    expect(waiting.length).toBeLessThan(3_000);
+    ear.wait(10_000);
+    expect(ear.texts.some((text) => /^[\d,]+ announcements were skipped\./u.test(text))).toBe(true);
+    // And a question is asked all the same.
+    const last = {
+      action: "Pay at last.",
+      consequence: "Paid.",
+      reply_token: "rpl_x",
+      timeout_seconds: 9_000,
+      default_decision: "reject",
+    };
+    ear.hear(build("awaiting.confirmation", last, "evt_last", "sess_2", undefined)).wait(4_000_000);
+    expect(ear.texts.some((text) => text.includes("asks for permission: Pay at last."))).toBe(true);
+  });
+
+  it("that fails and fails does not keep a person from being asked, or answered, in time", () => {
+    const ear = new Ear({}, () => 3_000);
+    for (let number = 0; number < 400; number++) {
+      const failed = { summary_normal: `Failure ${number}.`, error_category: "unknown" };
+      ear.hear(build("session.errored", failed, `evt_${number}`, `sess_${number}`, undefined));
+    }
+    const asked = {
+      action: "Pay the rent.",
+      consequence: "Paid.",
+      reply_token: "rpl_1",
+      timeout_seconds: 120,
+      default_decision: "reject",
+    };
+    ear.hear(build("awaiting.confirmation", asked, "evt_ask", "sess_ask", undefined)).wait(25_000);
+    expect(ear.texts.at(-1)).not.toContain("Pay the rent");
+    expect(ear.texts.some((text) => text.includes("asks for permission: Pay the rent."))).toBe(true);
+    ear.answer("yes").wait(20_000);
+    expect(ear.texts).toContain("Allowed.");
+    ear.wait(2_000_000);
+    for (let number = 0; number < 400; number++)
+      expect(ear.texts.some((text) => text.includes(`Failure ${number}.`))).toBe(true);
+  });
+
+  it("cannot hide an ending behind a word on some question's time", () => {
+    const ear = new Ear();
+    const extensions = {
+      earshot: { deadline: { reply_token: "rpl_1", seconds_left: 5, extensions_left: 0 } },
+    };
+    ear.hear(
+      build(
+        "session.errored",
+        { summary_normal: "It broke.", error_category: "unknown", extensions },
+        "evt_1",
+        "sess_1",
+        undefined,
+      ),
+      build(
+        "handoff.requested",
+        { reason: "Stuck.", target_kind: "human", extensions },
+        "evt_2",
+        "sess_2",
+        undefined,
+      ),
+    );
+    expect(ear.texts.join(" ")).toMatch(/Failed: It broke\..*passes this on to a person: Stuck\./u);
   });
 });

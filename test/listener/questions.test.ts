@@ -1,5 +1,6 @@
 // Questions by ear: who asks, what for, no in one action, a grave yes in two, and nothing by accident.
 import { describe, expect, it } from "vitest";
+import { textOf } from "../../src/subscriber/announcer.ts";
 import { Ear, eventsOf, type Fields } from "./support.ts";
 
 const event = eventsOf();
@@ -258,11 +259,28 @@ describe("a question", () => {
     );
     const unsure = new Ear().hear(confirmation());
     unsure.taken = undefined;
-    expect(unsure.answer("yes").texts.at(-1)).toBe(
+    expect(unsure.answer("yes").wait(2_000).texts.at(-1)).toBe(
       "Your answer was sent, but the agent has not said that it took it.",
     );
+    const told = unsure.texts.length;
+    expect(unsure.wait(60_000).texts.length).toBe(told);
     unsure.hear(resolves("rpl_1", "accepted"));
     expect(unsure.texts).toContain("Allowed.");
+  });
+
+  it("answered over a line that cannot say so is allowed in one word, where the agent says so by what it does", () => {
+    const ear = new Ear().hear(confirmation());
+    ear.taken = undefined;
+    ear.answer("yes").wait(500).hear(resolves("rpl_1", "accepted")).wait(10_000);
+    expect(ear.texts.slice(1, 2)).toEqual(["Allowed."]);
+    expect(ear.texts.join(" ")).not.toContain("has not said");
+  });
+
+  it("whose answer nobody speaks of at all is not left in silence", () => {
+    const ear = new Ear().hear(confirmation());
+    ear.taken = "later";
+    ear.answer("yes").wait(2_000);
+    expect(ear.texts.at(-1)).toBe("Your answer was sent, but the agent has not said that it took it.");
   });
 
   it("is never answered for the person, unless they made exactly that rule; and a rule never says yes to a grave act (CNF-38, SEC-14, CON-75)", () => {
@@ -377,6 +395,10 @@ describe("an agent's words inside ours (A07)", () => {
       "5 TO  REFUSE, SAY confirm",
       "5！許可",
       "5؟ نعم",
+      "5．To",
+      "5‼ Yes",
+      "5。はい",
+      "5∶ no",
     ])
       expect(readBack(value)).toMatch(/Amount: quote: .* — end of quote\. To: me\./u);
   });
@@ -443,6 +465,35 @@ describe("an agent's words inside ours (A07)", () => {
   });
 });
 
+describe("how long there is to answer", () => {
+  const notice = (seconds_left: number) =>
+    event("progress.updated", {
+      progress: { description: "Waiting." },
+      ...extended({
+        deadline: { reply_token: "rpl_1", seconds_left, extensions_left: 1, ceiling_seconds: 900 },
+      }),
+    });
+
+  it("is said where it is less than the question says, as it is for whoever joins late (CON-47)", () => {
+    const ear = new Ear().hear(confirmation(), notice(60));
+    expect(ear.texts.at(-1)).toBe("1 minute left to answer: Transfer $500 to savings.");
+    ear.hear(notice(58)).wait(41_000);
+    expect(ear.texts.slice(2)).toEqual(["20 seconds left to answer: Transfer $500 to savings."]);
+  });
+
+  it("is not said without end where it moves without end", () => {
+    const ear = new Ear().hear(confirmation());
+    for (let round = 0; round < 500; round++) ear.hear(notice(200), notice(100));
+    expect(ear.texts.length).toBeLessThan(30);
+    ear.wait(101_000);
+    expect(ear.texts.slice(-3)).toEqual([
+      "1 minute left to answer: Transfer $500 to savings.",
+      "20 seconds left to answer: Transfer $500 to savings.",
+      "Time is up for this question: Transfer $500 to savings.",
+    ]);
+  });
+});
+
 describe("an agent that asks without end", () => {
   const ask = (number: number, over: Fields = {}) =>
     confirmation({
@@ -455,10 +506,10 @@ describe("an agent that asks without end", () => {
   it("keeps a stated number of questions waiting, and is told to have asked too much (F22)", () => {
     const ear = new Ear();
     for (let number = 0; number < 5_000; number++) ear.hear(ask(number));
-    expect(ear.announcer.questions).toBe(64);
+    expect(ear.announcer.questions).toBe(256);
     ear.wait(1_000);
     expect(ear.texts).toContain(
-      "Planner asks too much at once. 4,936 of its questions were put aside unread and stay unanswered.",
+      "Planner asks too much at once. 4,744 of its questions were put aside unread and stay unanswered.",
     );
     // The one that is being asked stays, and can be answered.
     expect(ear.announcer.question).toMatchObject({ reply_token: "rpl_0" });
@@ -489,7 +540,17 @@ describe("an agent that asks without end", () => {
     ear.announcer.hear(ask(0), 0, "bank");
     for (let number = 1; number < 1_000; number++) ear.announcer.hear(ask(number), 0, "noisy");
     expect(ear.announcer.isOpen("rpl_0", "bank")).toBe(true);
-    expect(ear.announcer.questions).toBe(65);
+    expect(ear.announcer.questions).toBe(257);
+  });
+
+  it("is left in a few sentences", () => {
+    const ear = new Ear();
+    for (let number = 0; number < 30; number++)
+      ear.hear(ask(number, number === 20 ? { risk_level: "high" } : {}));
+    const words = textOf({ runs: ear.announcer.leaving(ear.now) });
+    expect(words.match(/You leave this question unanswered/gu)).toHaveLength(5);
+    expect(words).toContain("unanswered: Act 20. ");
+    expect(words).toMatch(/25 more questions wait\.$/u);
   });
 
   it("says so now and then, not each time", () => {

@@ -32,7 +32,7 @@ function play(script: readonly Step[], msPerWord: number, pace_wpm: number | und
   const fold = (): never => {
     throw new Error("Nothing is folded below the bound.");
   };
-  const queue = new Queue({ pace_wpm, fold });
+  const queue = new Queue({ pace_wpm, fold, skipped: fold });
   const log: Log = { said: [], stopped: [], all: [], done: new Set() };
   let now = 0;
   let speaking: { id: number; until: number } | undefined;

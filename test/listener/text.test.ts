@@ -145,6 +145,13 @@ describe("markdown, read aloud", () => {
     ]);
   });
 
+  it("follows lists within lists only as deep as an ear can", () => {
+    const deep = Array.from({ length: 1_000 }, (_, level) => `${" ".repeat(level)}- w${level}z`).join("\n");
+    const said = JSON.stringify(speakMarkdown(deep).blocks);
+    for (let level = 0; level < 1_000; level++) expect(said).toContain(`w${level}z`);
+    expect(said).not.toMatch(/(?:\d+\.){6}/u);
+  });
+
   it("keeps a list's own numbers, counts those that are all the same, and code does not start it anew", () => {
     expect(heardOf("3. three\n4. four").texts).toEqual(["List of 2:", "3: three", "4: four"]);
     expect(heardOf("1. a\n1. b\n1. c").texts).toEqual(["List of 3:", "1: a", "2: b", "3: c"]);
@@ -263,6 +270,51 @@ describe("markdown, read aloud", () => {
         for (const word of named) if (/^w\d/u.test(word)) expect(kept, text).toContain(word);
       }),
       { numRuns: 5_000 },
+    );
+  });
+
+  it("loses no word of a text that comes in pieces, cut anywhere", () => {
+    const marks = [
+      "\n",
+      "\n\n",
+      " ",
+      ". ",
+      "! ",
+      "- ",
+      "  - ",
+      "1. ",
+      "# ",
+      "> ",
+      "| ",
+      "**",
+      "_",
+      "~~",
+      "<b>",
+      "[",
+      "]",
+      "\\",
+    ];
+    const pieces = fc.array(fc.oneof(fc.constantFrom(...marks), fc.constant("word")), { maxLength: 40 });
+    const boundaries = fc.constantFrom("sentence" as const, "paragraph" as const, "completion" as const);
+    const cuts = fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 8 });
+    fc.assert(
+      fc.property(pieces, cuts, boundaries, fc.boolean(), (given, sizes, boundary, typed) => {
+        const text = given.map((piece, index) => (piece === "word" ? `w${index}z` : piece)).join("");
+        const event = eventsOf();
+        const ear = new Ear({ boundary });
+        for (let at = 0, turn = 0; at < text.length; turn++) {
+          const chunk = text.slice(at, at + sizes[turn % sizes.length]!);
+          const type = typed ? { content_type: "text/markdown" } : {};
+          const complete = at + chunk.length >= text.length;
+          ear.hear(
+            event("output.streaming", { chunk, position: at, complete, coalesce_hint: "none", ...type }),
+          );
+          ear.wait(turn % 3 === 0 ? 1_200 : 0);
+          at += chunk.length;
+        }
+        for (const word of text.match(/w\d+z/gu) ?? []) expect(ear.texts.join("\n"), text).toContain(word);
+      }),
+      { numRuns: 1_000 },
     );
   });
 

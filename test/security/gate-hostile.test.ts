@@ -335,6 +335,20 @@ describe("what is heard", () => {
   });
 });
 
+describe("a listener that joins while a question is open", () => {
+  it("is told how long there is now, not only how long there was at first (CON-47)", async () => {
+    const { clock, agent } = open();
+    listen(agent);
+    const session = agent.start({ summary: "Moving money." });
+    void session.tool({ ...TRANSFER, timeout_seconds: 300 }, () => 1);
+    await clock.advance(240_000);
+    const late = listen(agent);
+    await clock.settle();
+    expect(late.spoken.slice(-2)).toEqual([expect.stringMatching(/^Question: /), "1 minute left to answer."]);
+    expect(late.events.at(-1)!.extensions!["earshot"]).toMatchObject({ deadline: { seconds_left: 60 } });
+  });
+});
+
 describe("a newer line for the same subscription", () => {
   it("does not end it, though the older one reports its own end at once (TRN-18, CON-04)", async () => {
     const { clock, agent } = open();

@@ -1,5 +1,6 @@
 /** The last words: what it means for open questions that the person leaves now, and that they have left. */
-import { type Announcer, textOf, type Utterance } from "../../subscriber/announcer.ts";
+import { type Announcer, type Run, textOf, type Utterance } from "../../subscriber/announcer.ts";
+import { oneLine, shorten } from "./plain.ts";
 import { saysIn } from "./texts.ts";
 
 export interface Leaving {
@@ -26,4 +27,13 @@ export function leavingWords(
     lines: parts.map((runs) => textOf({ runs })),
     utterance: { id: 0, kind: "notice", urgency: "critical", runs: phrases.join(parts), words: 0 },
   };
+}
+
+/** An agent's reason, in characters. */
+const LONGEST_REASON = 300;
+
+/** Why the agent left, in its words and heard as such: "Allowed." from its mouth is no word of ours. */
+export function reasonWords({ phrases }: Announcer, agent: string, message: string): Run[] {
+  const summary = phrases.content(shorten(oneLine(message), LONGEST_REASON), "en");
+  return phrases.say("unknown", { agent, summary });
 }

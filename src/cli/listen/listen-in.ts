@@ -18,7 +18,7 @@ import { EXIT, type Interruption, type Io, say } from "../command.ts";
 import { Attention } from "./attention.ts";
 import { type Input, type Line, readInput } from "./input.ts";
 import { HELD_MS } from "./keyboard.ts";
-import { leavingWords } from "./leaving.ts";
+import { leavingWords, reasonWords } from "./leaving.ts";
 import { createOutput, jsonLine, type Output, type OutputOptions } from "./output.ts";
 import { nameOf, oneLine } from "./plain.ts";
 import { Screen } from "./screen.ts";
@@ -173,9 +173,8 @@ class Sitting {
 
   #join(subscriber: Subscriber): void {
     if (this.#options.json) {
-      subscriber.on("event", (event) => this.#screen.write(jsonLine({ event })));
-      subscriber.on("gap", (gap) => this.#screen.write(jsonLine({ gap })));
-      subscriber.on("line", (line) => this.#screen.write(jsonLine({ line })));
+      for (const name of ["event", "gap", "line"] as const)
+        subscriber.on(name, (value) => this.#screen.write(jsonLine({ [name]: value })));
     }
     subscriber.on("line", ({ state }) => {
       this.#timers.get(subscriber)?.();
@@ -193,7 +192,7 @@ class Sitting {
     subscriber.on("closed", ({ code, message }) => {
       if (this.#leaving) return;
       if (this.#options.json) this.#screen.write(jsonLine({ closed: { code, message } }));
-      else this.#notice(oneLine(message), "en");
+      else this.#say(reasonWords(this.#announcer, nameOf(subscriber), message));
       this.#left.delete(subscriber);
       if (this.#left.size === 0) void this.#lastWords().then(() => this.#finish(EXIT.failed));
     });
@@ -226,7 +225,11 @@ class Sitting {
   }
 
   #notice(text: string, language?: string): void {
-    this.#want(() => this.#announcer.notice([[this.#own(text, language)]], this.#clock.now()));
+    this.#say([this.#own(text, language)]);
+  }
+
+  #say(words: readonly Run[]): void {
+    this.#want(() => this.#announcer.notice([words], this.#clock.now()));
   }
 
   get #says(): Says {
@@ -375,12 +378,10 @@ class Sitting {
     const { question } = this.#announcer;
     const sent =
       this.#sent !== undefined && this.#sent === (question as { reply_token?: unknown })?.reply_token;
-
     const { farewell } = this.#options;
     const last = leavingWords(this.#announcer, { sent, now: this.#clock.now(), farewell });
     this.#input.close();
-    if (this.#input.typed !== "") this.#screen.echo("\n");
-    this.#input.discard();
+    this.#throwAway();
     if (!this.#options.json && why !== "closed pipe") {
       this.#io.stdout.write(last.lines.map((line) => `${line}\n`).join(""));
       if (this.#output.last) await this.#output.last(last.utterance);

@@ -1,6 +1,7 @@
 /** The files under the embedded store, as little as it needs. Tests put faults in between: full disks, failing syncs, torn writes. */
 import { close, constants, fdatasync, ftruncate, open, read, write } from "node:fs";
 import { link, mkdir, readdir, readFile, rename, rm, stat } from "node:fs/promises";
+import { dirname, resolve } from "node:path";
 import { promisify } from "node:util";
 
 export interface OpenFile {
@@ -107,8 +108,27 @@ export const nodeFiles: FilePort = {
   remove: (path) => rm(path, { force: true }),
   rename,
   link,
-  ensureDirectory: async (path) => void (await mkdir(path, { recursive: true, mode: 0o700 })),
+  ensureDirectory: makeDirectory,
 };
+
+/**
+ * With those above it that are missing. Step by step, for where a system calls a directory's parent missing although it
+ * is there, as Linux does under /proc, the built-in way tries for ever.
+ */
+async function makeDirectory(path: string): Promise<void> {
+  const missing = (error: NodeJS.ErrnoException): boolean => error.code === "ENOENT";
+  const isThere = async (place: string) => (await stat(place).catch(() => undefined))?.isDirectory() === true;
+  const make = () =>
+    mkdir(path, { mode: 0o700 }).catch(async (error: NodeJS.ErrnoException) => {
+      if (missing(error) || !(await isThere(path))) throw error;
+    });
+  await make().catch(async (error: NodeJS.ErrnoException) => {
+    const parent = dirname(resolve(path));
+    if (!missing(error) || (await isThere(parent))) throw error;
+    await makeDirectory(parent);
+    await make();
+  });
+}
 
 /** Writes a small file so that a crash leaves the old one or the new one, never half of it. */
 export async function replaceFile(

@@ -56,8 +56,9 @@ export class Account {
         const words = known?.brief ?? reader.label(tool);
         session.tools.delete(tool_call_id ?? tool);
         // What broke off and cannot be undone, or ran out of time, may have happened all the same: then nothing is claimed.
-        if (status === "success") session.done.push(words);
-        else if (status === "error" && known?.irreversible === false) session.undone.push(words);
+        if (status === "success") session.done = named(session.done, words);
+        else if (status === "error" && known?.irreversible === false)
+          session.undone = named(session.undone, words);
         return;
       }
     }
@@ -76,7 +77,8 @@ export class Account {
   }
 
   question(session: Session, outcome: QuestionOutcome | "ended" | "closed", brief: Run | undefined): void {
-    if (brief && (outcome === "rejected" || outcome === "withdrawn")) session.undone.push(brief);
+    if (brief && (outcome === "rejected" || outcome === "withdrawn"))
+      session.undone = named(session.undone, brief);
   }
 
   /** One sentence of what was and was not done; none if there was nothing of either. */
@@ -91,11 +93,11 @@ export class Account {
   }
 }
 
+const named = (before: readonly Run[], one: Run): Run[] => [...before, one].slice(-MOST_NAMED);
+
 /** "check the balance, find flights": without the full stops that would end our sentence. */
 function listed(runs: readonly Run[], phrases: Phrases): Run[] {
-  const shown = runs
-    .slice(-MOST_NAMED)
-    .map((one) => ({ ...one, text: one.text.replace(/[.。!！…]+$/u, "") }));
+  const shown = runs.map((one) => ({ ...one, text: one.text.replace(/[.。!！…]+$/u, "") }));
   const comma = /^(?:ja|zh)/.test(phrases.language) ? "、" : /^ar/.test(phrases.language) ? "، " : ", ";
   return shown.flatMap((one, index) => (index === 0 ? [one] : [phrases.own(comma), one]));
 }

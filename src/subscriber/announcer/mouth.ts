@@ -31,6 +31,9 @@ export interface About {
   readonly quiet?: boolean;
 }
 
+/** Languages told to have no voice; of more than nobody speaks, each text itself says what it is in. */
+const MOST_TOLD = 20;
+
 export class Mouth {
   readonly queue: Queue;
   readonly history = new History();
@@ -47,7 +50,11 @@ export class Mouth {
     this.#medium = medium;
     this.#languages = languages;
     this.#phrases = new Phrases(languages, can);
-    this.queue = new Queue({ pace_wpm, fold: (skipped) => this.#fold(skipped) });
+    this.queue = new Queue({
+      pace_wpm,
+      skipped: ({ id }) => this.history.mark(id, "skipped"),
+      fold: (count, urgency) => this.#fold(count, urgency),
+    });
   }
 
   get phrases(): Phrases {
@@ -88,18 +95,19 @@ export class Mouth {
   }
 
   /** As `skip`, but what was interrupted is owed to its end. */
-  drop(fits: (utterance: Utterance) => boolean): void {
-    this.skip((one) => !this.queue.wasInterrupted(one.id) && fits(one));
+  drop(fits: (utterance: Utterance) => boolean): boolean {
+    return this.skip((one) => !this.queue.wasInterrupted(one.id) && fits(one)).length > 0;
   }
 
-  /** Takes out a question's wording, whose place something newer takes. What is being said is said to its end. */
-  unsay(source: string, reply_token: string): void {
-    this.drop(
-      (one) =>
-        one.asked !== undefined &&
-        one.reply_token === reply_token &&
-        one.session_id?.startsWith(`${source} `) === true,
-    );
+  /**
+   * Takes out a question's wording, whose place something newer takes, and `changed`, the word that it did. What is being
+   * said is said to its end. True if somebody was still to hear the question.
+   */
+  unsay(source: string, reply_token: string, changed?: number): boolean {
+    const about = (one: Utterance) =>
+      one.reply_token === reply_token && one.session_id?.startsWith(`${source} `) === true;
+    this.drop((one) => one.id === changed);
+    return this.drop((one) => one.asked !== undefined && about(one));
   }
 
   /** What waited, in a few sentences: how much, how things ended, the last words. All of it is in the history. */
@@ -131,17 +139,16 @@ export class Mouth {
 
   /** Said once per language; the text itself is kept. */
   #missingVoice(language: string, now: number): void {
-    if (this.#noVoice.has(language)) return;
+    if (this.#noVoice.has(language) || this.#noVoice.size >= MOST_TOLD) return;
     this.#noVoice.add(language);
     const key = this.#medium === "braille" ? "no_table" : "no_voice";
     const name = this.#phrases.languageName(language);
     this.say("notice", "normal", [this.#phrases.say(key, { language: name })], now);
   }
 
-  #fold(skipped: readonly Utterance[]): Utterance {
-    for (const { id } of skipped) this.history.mark(id, "skipped");
-    const runs = this.#phrases.say("skipped", { count: skipped.length });
-    const utterance = this.#utterance({ kind: "digest", urgency: "normal", runs });
+  #fold(count: number, urgency: Urgency): Utterance {
+    const runs = this.#phrases.say("skipped", { count });
+    const utterance = this.#utterance({ kind: "digest", urgency, runs });
     this.history.add(utterance, 0, "waiting");
     return utterance;
   }

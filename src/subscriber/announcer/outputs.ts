@@ -16,15 +16,23 @@ const PAUSE_MS = 1_000;
 export class Outputs {
   /** Sessions with text on hold, and since when nothing was added. */
   readonly #held = new Map<Session, number>();
+  /** What was left of those that had to make room. */
+  #left: ReadyOutput[] = [];
 
   add(event: OutputStreaming, session: Session, boundary: SpokenBoundary, now: number): ReadyOutput[] {
     const { output_id = "" } = event;
     const known = session.outputs.get(output_id);
     const buffer = known && !(known.ended && output_id === "") ? known : this.#open(session, output_id);
+    const left = this.#left.splice(0);
     const ready = buffer.add(event, boundary);
     if (buffer.holding && boundary !== "completion") this.#held.set(session, now);
     else this.#held.delete(session);
-    return ready ? [{ session, ready, content_type: buffer.content_type }] : [];
+    return ready ? [...left, { session, ready, content_type: buffer.content_type }] : left;
+  }
+
+  /** Nobody knows this session any more: what it has not finished is said as it is, for it would be lost. */
+  leave(session: Session): void {
+    this.#left.push(...this.end(session));
   }
 
   /** Something else happens in this session: whole sentences are said before it, not after. */
@@ -41,10 +49,11 @@ export class Outputs {
   /** Whole sentences nothing was added to for a while. */
   paused(now: number): ReadyOutput[] {
     const due = [...this.#held].filter(([, since]) => now - since >= PAUSE_MS);
-    return due.flatMap(([session]) => this.settle(session));
+    return [...this.#left.splice(0), ...due.flatMap(([session]) => this.settle(session))];
   }
 
   get wakeAt(): number | undefined {
+    if (this.#left.length > 0) return 0;
     return this.#held.size === 0 ? undefined : Math.min(...this.#held.values()) + PAUSE_MS;
   }
 
@@ -59,7 +68,11 @@ export class Outputs {
     const buffer = new OutputBuffer();
     session.outputs.delete(output_id);
     session.outputs.set(output_id, buffer);
-    if (session.outputs.size > MOST_OUTPUTS) session.outputs.delete(session.outputs.keys().next().value!);
+    if (session.outputs.size <= MOST_OUTPUTS) return buffer;
+    const [oldest, { content_type }] = session.outputs.entries().next().value!;
+    const ready = session.outputs.get(oldest)!.flush();
+    session.outputs.delete(oldest);
+    if (ready) this.#left.push({ session, ready, content_type });
     return buffer;
   }
 }

@@ -7,6 +7,7 @@ import type { Utterance } from "./utterance.ts";
 
 /** Too short to be felt as silence, long enough for the next event of a program. */
 const PASSING_MS = 500;
+const MOST_HANDED_ON = 500;
 
 /** `passed`: only the history has it. */
 type Say = (now: number, passed: boolean) => void;
@@ -57,6 +58,7 @@ export class PassingStates {
       this.#waiting.delete(session);
       say(now, session.ended);
       this.#handedOn.add(session);
+      if (this.#handedOn.size > MOST_HANDED_ON) this.#handedOn.delete(this.#handedOn.values().next().value!);
     }
   }
 

@@ -16,6 +16,9 @@ export class Phrases {
   /** False where the listener's first language has no catalog, or no voice for it. */
   readonly fitting: boolean;
   readonly #plural: Intl.PluralRules;
+  /** Made once: making one takes longer than saying the sentence. */
+  readonly #numbers: Intl.NumberFormat;
+  readonly #percents: Intl.NumberFormat;
   readonly #can: (language: string) => boolean;
 
   constructor(languages: readonly string[], can: (language: string) => boolean) {
@@ -23,7 +26,17 @@ export class Phrases {
     this.catalog = found.catalog;
     this.language = found.language;
     this.fitting = found.fitting;
-    this.#plural = new Intl.PluralRules(this.catalog.language);
+    const { language } = this.catalog;
+    const numberingSystem = "latn";
+    this.#plural = new Intl.PluralRules(language);
+    this.#numbers = new Intl.NumberFormat(language, { maximumFractionDigits: 2, numberingSystem });
+    this.#percents = new Intl.NumberFormat(language, {
+      style: "unit",
+      unit: "percent",
+      unitDisplay: "long",
+      numberingSystem,
+      maximumFractionDigits: 0,
+    });
     this.#can = can;
   }
 
@@ -76,20 +89,11 @@ export class Phrases {
   }
 
   number(value: number): string {
-    return new Intl.NumberFormat(this.catalog.language, {
-      maximumFractionDigits: 2,
-      numberingSystem: "latn",
-    }).format(value);
+    return this.#numbers.format(value);
   }
 
   percent(value: number): string {
-    return new Intl.NumberFormat(this.catalog.language, {
-      style: "unit",
-      unit: "percent",
-      unitDisplay: "long",
-      numberingSystem: "latn",
-      maximumFractionDigits: 0,
-    }).format(value);
+    return this.#percents.format(value);
   }
 
   /** "1 minute and 30 seconds"; the longer, the rounder. */

@@ -13,21 +13,29 @@ export type Action =
 
 /** Non-critical utterances waiting; beyond this the oldest are folded into one that says how many there were. */
 const MOST_WAITING = 200;
+/** Critical ones, hours of them: only an agent that does nothing else gets here. What is asked is never folded. */
+const MOST_URGENT = 2_000;
+/** Between a person and an agent, not news of one; so many pieces of urgent news may come before it. */
+const CONCERNS = /^(?:question|answer|settled|status|notice)$/;
+const MOST_AHEAD = 5;
 /** An answer may be a book: its sentences are what was asked for. */
 const MOST_TEXT = 2_000;
 
 interface QueueOptions {
   readonly pace_wpm: number | undefined;
-  /** One utterance in place of many; those stay in the history. */
-  fold(skipped: readonly Utterance[]): Utterance;
+  /** It will not be said. */
+  skipped(utterance: Utterance): void;
+  /** One utterance in place of so many; those stay in the history. */
+  fold(count: number, urgency: "critical" | "normal"): Utterance;
 }
 
 export class Queue {
   readonly #options: QueueOptions;
   readonly #critical: Utterance[] = [];
+  #skippedUrgent = 0;
   #normal: Utterance[] = [];
   #background: Utterance[] = [];
-  #skipped: Utterance[] = [];
+  #skipped = 0;
   #pace: Pace;
   #speaking: Utterance | undefined;
   #held = false;
@@ -64,11 +72,24 @@ export class Queue {
   }
 
   add(utterance: Utterance): void {
-    if (utterance.urgency === "critical") this.#critical.push(utterance);
+    if (utterance.urgency === "critical") this.#addUrgent(utterance);
     else if (utterance.urgency === "background") this.#background.push(utterance);
     else this.#normal.push(utterance);
     // Held ones wait for the digest that ends the hold, which needs them all.
     this.#bound(this.#held ? MOST_WAITING * 10 : MOST_WAITING);
+  }
+
+  /** What a person is asked, or asked for, does not wait for hours behind an agent that fails and fails. */
+  #addUrgent(utterance: Utterance): void {
+    const concern = CONCERNS.test(utterance.kind);
+    let at = this.#critical.length;
+    while (concern && at > MOST_AHEAD && !CONCERNS.test(this.#critical[at - 1]!.kind)) at--;
+    this.#critical.splice(at, 0, utterance);
+    if (this.#critical.length <= MOST_URGENT) return;
+    const least = this.#critical.findIndex(({ kind }) => !CONCERNS.test(kind) || kind === "settled");
+    if (least < 0) return;
+    this.#skippedUrgent++;
+    this.#options.skipped(this.#critical.splice(least, 1)[0]!);
   }
 
   /** Progress first, then the oldest: what is left is what a person would want to hear next. */
@@ -77,8 +98,13 @@ export class Queue {
     let text = this.#normal.filter(({ kind }) => kind === "output").length;
     let news = this.#normal.length - text + this.#background.length;
     for (; news > most; news--)
-      this.#skipped.push(this.#background.shift() ?? this.#take(({ kind }) => kind !== "output"));
-    for (; text > MOST_TEXT; text--) this.#skipped.push(this.#take(({ kind }) => kind === "output"));
+      this.#skip(this.#background.shift() ?? this.#take(({ kind }) => kind !== "output"));
+    for (; text > MOST_TEXT; text--) this.#skip(this.#take(({ kind }) => kind === "output"));
+  }
+
+  #skip(utterance: Utterance): void {
+    this.#skipped++;
+    this.#options.skipped(utterance);
   }
 
   #take(fits: (utterance: Utterance) => boolean): Utterance {
@@ -133,10 +159,14 @@ export class Queue {
   }
 
   #next(now: number): Utterance | undefined {
+    const skippedUrgent = this.#skippedUrgent;
+    this.#skippedUrgent = 0;
+    if (skippedUrgent > 0) return this.#options.fold(skippedUrgent, "critical");
     const urgent = this.#critical.shift();
     if (urgent) return urgent;
     if (this.#held) return undefined;
-    if (this.#skipped.length > 0) this.#normal.unshift(this.#options.fold(this.#skipped.splice(0)));
+    if (this.#skipped > 0) this.#normal.unshift(this.#options.fold(this.#skipped, "normal"));
+    this.#skipped = 0;
     const list = this.#normal.length > 0 ? this.#normal : this.#background;
     const next = list[0];
     if (!next || this.#pace.ready(next.words, now) > now) return undefined;

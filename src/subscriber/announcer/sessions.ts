@@ -12,6 +12,8 @@ export interface Session {
   readonly producer: string;
   readonly agent_id: string;
   readonly name: string;
+  /** The name as far as an ear can tell it from others. */
+  readonly sound: string;
   readonly number: number;
   ended: boolean;
   /** What it is about, what it does, how far it is: for those who ask. */
@@ -33,6 +35,12 @@ const MOST_SESSIONS = 500;
 export class Sessions {
   readonly #sessions = new Map<string, Session>();
   readonly #counts = new Map<string, number>();
+  readonly #left: (session: Session) => void;
+
+  /** `left` is told of each that is forgotten. */
+  constructor(left: (session: Session) => void) {
+    this.#left = left;
+  }
 
   of(event: AgentEvent, source: string): Session {
     const key = `${source} ${event.session_id}`;
@@ -41,13 +49,16 @@ export class Sessions {
     const producer = `${source} ${event.producer.agent_id}`;
     const number = (this.#counts.get(producer) ?? 0) + 1;
     this.#counts.set(producer, number);
+    if (this.#counts.size > MOST_SESSIONS) this.#counts.delete(this.#counts.keys().next().value!);
+    const name = nameOf(event.producer);
     const session: Session = {
       id: event.session_id,
       key,
       source,
       producer,
       agent_id: event.producer.agent_id,
-      name: nameOf(event.producer),
+      name,
+      sound: sound(name),
       number,
       ended: false,
       about: undefined,
@@ -77,7 +88,7 @@ export class Sessions {
   spoken(session: Session, phrases: Phrases): { name: string; ambiguous: boolean } {
     const others = this.active.filter((one) => one !== session);
     const namesakes = others.filter(
-      (one) => one.producer !== session.producer && sound(one.name) === sound(session.name),
+      (one) => one.producer !== session.producer && one.sound === session.sound,
     );
     const id = nameOf({ agent_id: session.agent_id });
     const longer = namesakes.length > 0 && id !== session.name ? `${session.name}, ${id}` : session.name;
@@ -102,12 +113,10 @@ export class Sessions {
   }
 
   #forget(): void {
-    for (const session of this.#sessions.values()) {
-      if (!session.ended) continue;
-      this.#sessions.delete(session.key);
-      return;
-    }
-    this.#sessions.delete(this.#sessions.keys().next().value!);
+    const all = [...this.#sessions.values()];
+    const gone = all.find(({ ended }) => ended) ?? all[0]!;
+    this.#sessions.delete(gone.key);
+    this.#left(gone);
   }
 }
 

@@ -1,5 +1,5 @@
 /** Which questions an event closes, and how (CON-13): the producer says so, the session ends, or, with only one open, it goes on. */
-import type { QuestionOutcome } from "../../protocol/extension.ts";
+import type { Deadline, QuestionOutcome } from "../../protocol/extension.ts";
 import type { AgentEvent } from "../../protocol/types.ts";
 
 export const TERMINAL = /^aaep:agent\.session\.(?:completed|errored|cancelled)$/;
@@ -17,6 +17,14 @@ const OUTCOMES: ReadonlySet<unknown> = new Set<QuestionOutcome>([
   "withdrawn",
   "disconnected",
 ]);
+
+/** A word on a question's time, which the question's own warnings stand for. News of another kind is never taken for one. */
+export function deadlineIn(event: AgentEvent): Deadline | undefined {
+  if (!/^aaep:agent\.(?:state\.changed|progress\.updated)$/.test(event.type)) return undefined;
+  const deadline = event.extensions?.["earshot"]?.["deadline"] as Partial<Deadline> | undefined;
+  const whole = typeof deadline?.reply_token === "string" && typeof deadline.seconds_left === "number";
+  return whole ? (deadline as Deadline) : undefined;
+}
 
 /** `open`: the tokens of this session's open questions. */
 export function settlementsOf(event: AgentEvent, open: readonly string[]): Settlement[] {
