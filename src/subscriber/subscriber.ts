@@ -73,6 +73,8 @@ const MOST_WAITING = 10_000;
 const MOST_ANSWERS = 64;
 const NOT_THROUGH =
   "The agent could not be reached in time, so it is not known whether it has your answer. Listen for what it says of the question when it is back; if it asks again, answer again.";
+/** A line that lasted so long was a good one, also if nothing was said on it. */
+const HELD_MS = 30_000;
 /** How long a goodbye over a line that is down is tried for: whoever leaves does not want to wait. */
 const GOODBYE_MS = 2_000;
 
@@ -98,8 +100,9 @@ export class Subscriber implements AsyncIterable<AgentEvent> {
   #early: [text: string, cursor: boolean][] | undefined = [];
   #opening: Promise<void> | undefined;
   #ended = false;
-  /** Tries since something was last heard. */
+  /** Tries since something new was heard, or a line held: one that is taken and dropped at once is no success. */
   #attempt = 0;
+  #openedAt = 0;
   #retry: (() => void) | undefined;
 
   constructor(transport: ClientTransport, options: SubscribeOptions) {
@@ -220,6 +223,7 @@ export class Subscriber implements AsyncIterable<AgentEvent> {
     this.#accepted = answer;
     if (this.#ended) return this.#leave(line);
     this.#line = line;
+    this.#openedAt = this.#clock.now();
     this.#emit("line", { state: "connected", message: "Connected." });
     for (const { resolve } of this.#waiting) resolve(line);
     this.#waiting.clear();
@@ -231,6 +235,7 @@ export class Subscriber implements AsyncIterable<AgentEvent> {
   #lost(reason: LineClosed): void {
     this.#line = undefined;
     if (this.#ended) return;
+    if (this.#clock.now() - this.#openedAt >= HELD_MS) this.#attempt = 0;
     this.#emit("line", { state: "lost", message: reason.message });
     if (reason.reconnect && this.#options.reconnect !== false) this.#again();
     else this.#end(reason.code, reason.message);
@@ -265,7 +270,6 @@ export class Subscriber implements AsyncIterable<AgentEvent> {
   }
 
   #hear(text: string, cursor: boolean): void {
-    this.#attempt = 0;
     const parsed = this.#read(text);
     if (!parsed.ok) return this.#emit("violation", { issues: parsed.issues, type: parsed.type });
     if (parsed.kind === "message") {
@@ -275,6 +279,7 @@ export class Subscriber implements AsyncIterable<AgentEvent> {
     this.#answerAgain(parsed.message);
     const event = this.#memory.take(parsed.message, cursor);
     if (!event) return;
+    if (cursor) this.#attempt = 0;
     const gap = event.extensions?.["earshot"]?.["gap"] as { reason?: string } | undefined;
     if (gap) this.#emit("gap", { reason: String(gap.reason), session_id: event.session_id });
     this.#mailbox.put(event);

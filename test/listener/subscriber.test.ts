@@ -137,6 +137,30 @@ describe("a subscription the producer closes", () => {
   });
 });
 
+describe("an agent that takes a line and drops it at once", () => {
+  it("is called more and more rarely, until it says something new or a line holds (F16)", async () => {
+    const { clock, producer } = await setUp({ random: () => 1 });
+    producer.say(producer.event("state.changed", { from_state: "idle", to_state: "thinking" }));
+    const waits: number[] = [];
+    const comesBack = async () => {
+      const calls = producer.requests.length;
+      producer.drop();
+      let ms = 0;
+      for (; producer.requests.length === calls; ms += 50) await clock.advance(50);
+      waits.push(ms);
+    };
+    for (let drops = 0; drops < 5; drops++) await comesBack();
+    expect(waits).toEqual([250, 500, 1_000, 2_000, 4_000]);
+    producer.say(producer.event("state.changed", { from_state: "thinking", to_state: "deciding" }));
+    await comesBack();
+    expect(waits.at(-1)).toBe(250);
+    await comesBack();
+    await clock.advance(30_000);
+    await comesBack();
+    expect(waits.slice(-2)).toEqual([500, 250]);
+  });
+});
+
 describe("leaving while the line is down", () => {
   it("comes back once to say goodbye, and hears nothing there", async () => {
     const { clock, producer, subscriber, heard, ended } = await setUp();
