@@ -158,6 +158,9 @@ export interface Go {
   readonly from: number;
 }
 
+/** By the number of an event, when it was said, or when the last listener had it. */
+export type Moments = Record<number, number>;
+
 const BURST = 10;
 const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
 
@@ -173,13 +176,18 @@ async function idle(): Promise<number> {
 
 export async function serverProcess(kind: Kind): Promise<void> {
   const hall = await HALLS[kind]();
+  let said: Moments = {};
+  const say = (n: number) => {
+    said[n] = Date.now();
+    hall.send(n);
+  };
   const send = ({ events, mode, from }: Go, finished: Promise<void>) => {
     const tick = async (n: number) => {
-      if (mode === "single") hall.send(n);
+      if (mode === "single") say(n);
       else {
         for (let i = 0; i < BURST; i++) {
-          if (mode === "joined") hall.send(n + i);
-          else setImmediate(() => hall.send(n + i));
+          if (mode === "joined") say(n + i);
+          else setImmediate(() => say(n + i));
         }
       }
       await pause(4);
@@ -195,10 +203,11 @@ export async function serverProcess(kind: Kind): Promise<void> {
     if (message.stop) process.exit(0);
     if (!message.go) return;
     const finished = new Promise<void>((resolve) => process.once("message", () => resolve()));
+    said = {};
     const start = process.cpuUsage();
     await send(message.go, finished);
     const { user, system } = process.cpuUsage(start);
-    process.send!({ user, system });
+    process.send!({ user, system, said });
   });
   process.send!({ ready: { at: hall.at, token: hall.token } });
 }

@@ -8,7 +8,7 @@ import { WebSocket } from "ws";
 import { createLengthPrefixDecoder, encodeLengthPrefix } from "../src/framing/length-prefix.ts";
 import { createLineDecoder, encodeLine } from "../src/framing/ndjson.ts";
 import { decodeJson, encodeAaepMessage } from "../src/transports/grpc/message.ts";
-import type { Kind } from "./_wire-halls.ts";
+import type { Kind, Moments } from "./_wire-halls.ts";
 
 const ASK = JSON.stringify({
   type: "subscription.request",
@@ -107,13 +107,19 @@ function openers(at: string, token: string, count: (text: string | object) => vo
 }
 
 export async function clientProcess(kind: Kind, at: string, token: string): Promise<void> {
-  let heard = 0;
+  let listeners = 0;
   let wanted = Infinity;
+  let ears = new Map<string, number>();
+  let heard: Moments = {};
   const open = openers(at, token, (text) => {
     const event = typeof text === "string" ? JSON.parse(text) : text;
-    if (event.tool_call_id === undefined || ++heard < wanted) return;
-    wanted = Infinity;
-    process.send!({ heard: true });
+    const call: string | undefined = event.tool_call_id;
+    if (call === undefined) return;
+    const count = (ears.get(call) ?? 0) + 1;
+    ears.set(call, count);
+    if (count < listeners) return;
+    heard[Number(call.slice("call_".length))] = Date.now();
+    if (--wanted === 0) process.send!({ heard });
   })[kind];
   process.on("message", async (message: { connect?: number; want?: number }) => {
     for (let i = 0; i < (message.connect ?? 0); i += 50) {
@@ -121,7 +127,9 @@ export async function clientProcess(kind: Kind, at: string, token: string): Prom
     }
     // The last handshakes have been answered, not only sent.
     if (message.connect) await new Promise((resolve) => setTimeout(resolve, 300));
-    heard = 0;
+    listeners += message.connect ?? 0;
+    ears = new Map();
+    heard = {};
     wanted = message.want ?? Infinity;
     process.send!({ ready: true });
   });

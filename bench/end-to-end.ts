@@ -5,9 +5,11 @@
  * HTTP transport, each with the server its own documentation shows.
  *
  * A round is one session of 20,000 tokens, a long day's work of one agent, in messages of 200, ten tokens to a turn of
- * the event loop, as a model's stream brings them. All of that matters: AG-UI's `runAgent` slows down as a session
- * grows, with every message and with the length of each, and the more tokens share a turn, the less of anyone's time is
- * the socket's. E2E_EVENTS, E2E_MESSAGE and E2E_BURST show other sizes.
+ * the event loop, as a model's stream brings them. All of that matters. AG-UI's `runAgent` slows down as a session
+ * grows, with every message and with the length of each: in one endless message, or with one token to a turn, it is about
+ * twice as near to us as here, and with short messages much further away. The bare `run` is the other way round: an output
+ * costs us more to open and to end than a message costs AG-UI, and one token to a turn is the socket's time for everybody.
+ * E2E_EVENTS, E2E_MESSAGE and E2E_BURST show other sizes; none is the one true size.
  *
  * All take turns, and a ratio is the median of the rounds' ratios: whatever else the machine is doing, it does to all.
  */

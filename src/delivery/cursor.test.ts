@@ -50,6 +50,31 @@ describe("an event id", () => {
     );
   });
 
+  it("is its log's own, however many logs there are in one process, and the same whenever it is asked for", () => {
+    const logs = fc.uniqueArray(log, {
+      minLength: 2,
+      maxLength: 4,
+      selector: ({ epoch, key }) => `${epoch} ${key}`,
+    });
+    const asked = fc.array(fc.tuple(fc.nat(), fc.nat({ max: 200 }), fc.boolean()), {
+      minLength: 1,
+      maxLength: 60,
+    });
+    fc.assert(
+      fc.property(logs, asked, (identities, questions) => {
+        const given = new Map<string, string>();
+        for (const [which, seq, copied] of questions) {
+          const at = which % identities.length;
+          const identity = identities[at]!;
+          const id = encodeEventId(copied ? { ...identity } : identity, seq);
+          expect(decodeId(identity, id)).toEqual({ kind: "event", seq });
+          expect(given.get(`${at} ${seq}`) ?? id).toBe(id);
+          given.set(`${at} ${seq}`, id);
+        }
+      }),
+    );
+  });
+
   it("is noticed when a single character of it is changed, left out or added", () => {
     fc.assert(
       fc.property(made, fc.nat(), fc.constantFrom(...DIGITS, "_", "-", ""), ({ identity, id }, at, digit) => {

@@ -341,10 +341,12 @@ export class Engine {
 
   /** The place to go on from is not known: what stands, what is missing, and what ended since, if that can be told. */
   #prefaceGap(member: Subscription, gap: GapReason, since = Infinity): GapReason {
-    const missed = [...this.window.tracks.values()].filter(
-      (track) =>
-        member.view.hears(track) && (!track.ended || (track.entries.at(-1)?.entry.seq ?? 0) >= since),
-    );
+    const heard = [...this.window.tracks.values()].filter((track) => member.view.hears(track));
+    const lastOf = (track: SessionTrack) => track.entries.at(-1)?.entry.seq ?? 0;
+    const missed = heard.filter((track) => !track.ended || lastOf(track) >= since);
+    // Where nothing runs and nobody knows since when, how the last one ended is where things stand (SSE-06).
+    if (missed.length === 0 && since === Infinity)
+      missed.push(...heard.sort((a, b) => lastOf(a) - lastOf(b)).slice(-1));
     const known = { reason: gap, most: mostOwed(member.budget) };
     const notices = noticesOfGap(missed, since < Infinity ? { ...known, since } : known);
     for (const notice of notices) member.notices.push(notice);

@@ -1,6 +1,8 @@
 /** The way into the log (CON-10, CON-46; log, then deliver). */
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { createScribe, createWriter } from "../../test/support/legal-session.ts";
+import { encodeEventId } from "../delivery/cursor.ts";
 import type { LogEntry } from "../delivery/entry.ts";
 import { createMemoryStore } from "../stores/memory.ts";
 import { createLog } from "./log.ts";
@@ -12,7 +14,7 @@ function openLog(store = createMemoryStore()) {
     const { event_id: _, ...rest } = event as Record<string, unknown>;
     await log.append(rest, options);
   };
-  return { log, logged, say };
+  return { log, logged, say, store };
 }
 
 const brief = (entries: LogEntry[]) =>
@@ -74,6 +76,40 @@ describe("the log", () => {
     await say(speak("x", 0, false, "out_2"));
     await say(completed());
     expect(brief(logged)).toEqual([["H", 0, false], ["i", 1, true], ["x", 0, true], "session.completed"]);
+  });
+
+  it("holds nothing that whoever gave it could change afterwards, and gives its own id whatever was given", async () => {
+    const step = fc.record({
+      output_id: fc.constantFrom("out_1", "out_2"),
+      chunk: fc.constantFrom("Hi", "e", "\u0301", "👩\u200d", "word ", ""),
+      complete: fc.oneof({ weight: 5, arbitrary: fc.constant(false) }, fc.constant(true)),
+      language: fc.oneof({ weight: 4, arbitrary: fc.constant("en") }, fc.constant("fr")),
+      event_id: fc.option(fc.constantFrom("evt_forged", ""), { nil: undefined }),
+      call: fc.boolean(),
+    });
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 20 }), async (steps) => {
+        const [fresh, reused] = [openLog(), openLog()];
+        const { say, call, completed } = createWriter();
+        const one: Record<string, unknown> = {};
+        const append = async (event: object) => {
+          await fresh.log.append({ ...event });
+          for (const name of Object.keys(one)) delete one[name];
+          await reused.log.append(Object.assign(one, event));
+          one["session_id"] = one["output_id"] = one["chunk"] = "changed";
+        };
+        for (const { output_id, chunk, complete, language, event_id, call: called } of steps) {
+          const { event_id: _, ...event } = say(chunk, 0, complete, output_id);
+          await append({ ...event, language, ...(event_id === undefined ? {} : { event_id }) });
+          if (called) await append(call("search"));
+        }
+        await append(completed());
+        const ids = fresh.logged.map(({ event }) => event.event_id);
+        expect(ids).toEqual(fresh.logged.map(({ seq }) => encodeEventId(fresh.store.identity, seq)));
+        const told = (logged: LogEntry[]) => logged.map(({ event }) => ({ ...event, event_id: "" }));
+        expect(told(reused.logged)).toEqual(told(fresh.logged));
+      }),
+    );
   });
 
   it("says on every entry who may hear it (SEC-15)", async () => {

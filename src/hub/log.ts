@@ -127,7 +127,6 @@ export function createLog({ store, acknowledged, failed, history = [] }: LogOpti
       output = { text: createOutputText(whole ? from : 0), event };
       outputs.set(output_id, output);
     }
-    output.event = event;
     const { text } = output;
     const { position } = text;
     // Urgent text does not wait for what may follow.
@@ -135,7 +134,14 @@ export function createLog({ store, acknowledged, failed, history = [] }: LogOpti
       text.push(chunk) +
       (complete || whole || closesText(event as unknown as AgentEvent) ? text.flush() : "");
     if (complete) outputs.delete(output_id);
-    if (ready !== "" || complete) entries.push(enterText(event, session, ready, position));
+    if (ready === "" && !complete) {
+      // Copied, as everything the log holds: whoever gave it may go on using it.
+      output.event = { ...event };
+      return;
+    }
+    const entry = enterText(event, session, ready, position);
+    entries.push(entry);
+    output.event = entry.event as unknown as Record<string, unknown>;
   }
 
   /** What was held back goes out now, at the time of what interrupts it: others may have been logged in between. */

@@ -9,6 +9,7 @@ import type { Compat } from "./compat.ts";
 import type { createGuard } from "./guard.ts";
 import { credentialsOf, DENIED, UNAUTHENTICATED } from "./http.ts";
 import { inquiryOf } from "./node-http.ts";
+import { answerAsEver, wantsWebSocket } from "./upgrade.ts";
 import { refuse } from "./websocket.ts";
 
 interface CompatSocketSite {
@@ -49,6 +50,11 @@ export function attachCompatSocket(
   };
   const onUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     socket.on("error", () => socket.destroy());
+    if (!wantsWebSocket(request)) {
+      // Where others listen too, it may be for one of them.
+      if (server.listenerCount("upgrade") === 1) answerAsEver(server, request, socket, head);
+      return;
+    }
     bare(request, socket, head)
       .then((taken) => taken || rest.emit("upgrade", request, socket, head))
       .catch(() => socket.destroy());

@@ -6,7 +6,7 @@
  */
 import { type Door, framed, type Incoming, type Line, type Outgoing, type Peer } from "../protocol/door.ts";
 import { hasDuplicateKeys } from "../protocol/limits.ts";
-import { parseValue } from "../protocol/parse.ts";
+import { type Parsed, parseValue } from "../protocol/parse.ts";
 import type { Principal } from "../protocol/principal.ts";
 import { AAEP_VERSION, type SubscriptionRejected, type SubscriptionRequest } from "../protocol/types.ts";
 import { whenExpired } from "../transports/expiry.ts";
@@ -18,6 +18,7 @@ import {
   rejection,
   type TextStream,
 } from "../transports/sse/server.ts";
+import { answerUnreadable } from "../transports/unreadable.ts";
 
 /**
  * Told of whatever arrives that is no message of AAEP: test drivers start a session that way. `tell` answers whoever sent
@@ -91,7 +92,8 @@ class Bare {
       { ...value, ...(named(value) ? { subscription_id: this.line.id } : {}) },
       { mode: "tolerant" },
     );
-    if (!parsed.ok || parsed.kind !== "message") return false;
+    if (!parsed.ok) return this.#unreadable(parsed);
+    if (parsed.kind !== "message") return false;
     if (parsed.message.type === "subscription.request")
       return this.#replace(parsed.message as SubscriptionRequest);
     if (!("subscription_id" in parsed.message)) return false;
@@ -105,6 +107,14 @@ class Bare {
     }
     if (message.type === "subscription.close" && handled.taken) this.peer.close("subscriber_closed");
     return handled.taken;
+  }
+
+  #unreadable(parsed: Extract<Parsed, { ok: false }>): boolean {
+    const answered = answerUnreadable(parsed, this.#door, this.principal, this.line);
+    if (!answered) return false;
+    this.peer.tell(answered.answer);
+    if (answered.ends) this.#replace(IMPLICIT, true);
+    return true;
   }
 
   #replace(request: SubscriptionRequest, quietly = false): boolean {

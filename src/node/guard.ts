@@ -64,7 +64,8 @@ export function createGuard({ hosts, origins }: GuardOptions) {
 /** Added to the answer to a preflight, for allowed origins only. */
 export const PREFLIGHT: Readonly<Record<string, string>> = {
   "access-control-allow-methods": "GET, POST, DELETE, OPTIONS",
-  "access-control-allow-headers": "authorization, content-type, last-event-id, cache-control, traceparent",
+  "access-control-allow-headers":
+    "authorization, content-type, last-event-id, cache-control, traceparent, tracestate",
   "access-control-max-age": "600",
 };
 

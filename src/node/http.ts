@@ -2,7 +2,13 @@
 import type { Authenticator, Authorizer, Credentials } from "../auth/authenticate.ts";
 import type { CookieJar } from "../auth/cookie.ts";
 import type { Principal } from "../protocol/principal.ts";
-import { type HttpAnswer, type HttpQuestion, json, stoppingStream } from "../transports/sse/server.ts";
+import {
+  type HttpAnswer,
+  type HttpQuestion,
+  json,
+  rejected,
+  stoppingStream,
+} from "../transports/sse/server.ts";
 import { type createGuard, isForeign, isVisit, mayUseCookie, PREFLIGHT } from "./guard.ts";
 import type { Logger } from "./log.ts";
 import type { Publication } from "./manifest.ts";
@@ -79,10 +85,17 @@ export const DENIED = {
   reason_message: "You are known, but not entitled to hear this agent. Ask whoever runs it.",
 } as const;
 const STOPPING = "The agent is stopping or restarting. Try again in a moment.";
+const NO_UPGRADE = {
+  error: "upgrade_required",
+  message:
+    "This is a WebSocket: connect with a WebSocket client, and offer the subprotocol aaep.v1. If you did, a proxy on the way drops the Upgrade header.",
+};
 /** Nothing here is a page, and nothing of it belongs into somebody else's. */
 const SAFE = { "x-content-type-options": "nosniff", "cross-origin-resource-policy": "same-origin" };
 
 class TooSlow extends Error {}
+/** The body ended before it was complete. */
+export class BrokenOff extends Error {}
 
 export async function answerInquiry(site: HttpSite, inquiry: Inquiry): Promise<HttpAnswer> {
   const { method, url } = inquiry;
@@ -108,12 +121,13 @@ export async function answerInquiry(site: HttpSite, inquiry: Inquiry): Promise<H
     };
   }
   const answer = await route(site, inquiry).catch((error: unknown) => {
-    if (error instanceof TooSlow) {
-      return json(408, {
-        error: "too_slow",
-        message: "The message did not arrive in time. Send it again, at once.",
-      });
-    }
+    const unread = (status: number, code: string, message: string) =>
+      inquiry.url.pathname === `${site.prefix}/subscriptions`
+        ? rejected(status, message)
+        : json(status, { error: code, message });
+    if (error instanceof TooSlow)
+      return unread(408, "too_slow", "The message did not arrive in time. Send it again, at once.");
+    if (error instanceof BrokenOff) return unread(400, "incomplete", "The message broke off. Send it again.");
     throw error;
   });
   return safe(answer, cors);
@@ -158,6 +172,8 @@ async function route(site: HttpSite, inquiry: Inquiry): Promise<HttpAnswer> {
     });
   }
   const path = ours ? pathname.slice(site.prefix.length) : pathname;
+  if (ours && path === "/ws" && site.published.manifest().transports_supported.includes("websocket"))
+    return json(426, NO_UPGRADE, { upgrade: "websocket" });
   const principal = await principalOf(site, inquiry, path);
   if (principal === undefined || principal === "denied") {
     site.metrics.count("earshot_refusals_total", { reason: principal ? "denied" : "credentials" });
@@ -240,7 +256,8 @@ function published(
 ): HttpAnswer {
   if (method !== "GET" && method !== "HEAD")
     return json(405, { error: "method_not_allowed", message: "Use GET here." }, { allow: "GET" });
-  const caching = { "cache-control": "max-age=60" };
+  // The same address may give either form: a cache must not mistake one for the other.
+  const caching = { "cache-control": "max-age=60", vary: "accept" };
   if (url.pathname === KEYS_PATH) {
     const set = keys();
     return set
@@ -251,7 +268,7 @@ function published(
   if (jws !== undefined)
     return {
       status: 200,
-      headers: { "content-type": "application/jose", vary: "accept", ...caching },
+      headers: { "content-type": "application/jose", ...caching },
       body: jws,
     };
   return {

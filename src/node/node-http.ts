@@ -3,8 +3,8 @@ import { type IncomingMessage, ServerResponse } from "node:http";
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 import type { TLSSocket } from "node:tls";
 import { EarshotError } from "../protocol/errors.ts";
-import type { HttpAnswer, OpenStream } from "../transports/sse/server.ts";
-import { answerInquiry, type HttpSite, type Inquiry } from "./http.ts";
+import { type HttpAnswer, json, type OpenStream } from "../transports/sse/server.ts";
+import { answerInquiry, BrokenOff, type HttpSite, type Inquiry, KEYS_PATH, MANIFEST_PATH } from "./http.ts";
 import { type Outlet, Writer } from "./writer.ts";
 
 export type Request = IncomingMessage | Http2ServerRequest;
@@ -16,16 +16,50 @@ export interface NodeHttpLimits {
   readonly blocked_ms: number;
 }
 
-export function inquiryOf(request: Request, limits: Pick<NodeHttpLimits, "body_bytes">): Inquiry {
+/** What a request asks for, and what stands before that in the address. */
+interface Target {
+  readonly url: string;
+  readonly base: string;
+  readonly ours: boolean;
+}
+
+const pathOf = (url: string): string => url.split("?")[0]!;
+
+/** Express cuts off the path something is mounted under, and keeps the whole: the prefix may stand in either. */
+export function targetOf(request: Request, prefix: string): Target {
+  const { url = "/", originalUrl: whole = url } = request as Request & { originalUrl?: string };
+  const isOurs = (path: string) =>
+    path.startsWith(`${prefix}/`) || path === MANIFEST_PATH || path === KEYS_PATH;
+  if (isOurs(pathOf(url)))
+    return { url, base: whole.endsWith(url) ? whole.slice(0, whole.length - url.length) : "", ours: true };
+  const ours = isOurs(pathOf(whole));
+  return { url: ours ? whole : url, base: "", ours };
+}
+
+/** A path is a path, also where it begins like another server's address. */
+const urlOf = (target: string): URL =>
+  new URL(target.startsWith("/") ? `http://unused${target}` : target, "http://unused");
+
+/** Two Host headers make a name that nobody has: which of them counted would be a guess. */
+const hostOf = (request: Request): string | undefined =>
+  request.headers[":authority"]?.toString() ??
+  ("headersDistinct" in request ? request.headersDistinct["host"]?.join(", ") : request.headers.host);
+
+export function inquiryOf(
+  request: Request,
+  limits: Pick<NodeHttpLimits, "body_bytes">,
+  url = request.url ?? "/",
+): Inquiry {
   const socket = request.socket as TLSSocket;
   const secure = socket.encrypted === true;
   const header = (name: string): string | undefined => {
-    const value = request.headers[name === "host" && request.headers[":authority"] ? ":authority" : name];
+    if (name === "host") return hostOf(request);
+    const value = request.headers[name];
     return Array.isArray(value) ? value.join(", ") : value;
   };
   return {
     method: request.method ?? "GET",
-    url: new URL(request.url ?? "/", "http://unused"),
+    url: urlOf(url),
     secure,
     header,
     headers: () =>
@@ -68,8 +102,8 @@ function readBody(request: Request, limit: number): Promise<Uint8Array | "too_la
     };
     request.on("data", take);
     request.once("end", () => resolve(Buffer.concat(parts)));
-    request.once("error", reject);
-    request.once("close", () => reject(new Error("The connection closed before the message was complete.")));
+    const broken = () => reject(new BrokenOff());
+    request.once("error", broken).once("close", broken);
   });
 }
 
@@ -78,11 +112,16 @@ export async function handleNodeRequest(
   request: Request,
   response: Response,
   limits: NodeHttpLimits,
+  { url, base }: Target = targetOf(request, site.prefix),
 ): Promise<void> {
-  const path = (request.url ?? "").split("?")[0]!;
+  const path = pathOf(url);
   const plain = response as ServerResponse;
   try {
-    const { status, headers, body, stream } = await answerInquiry(site, inquiryOf(request, limits));
+    const { status, headers, body, stream } = rebased(
+      await answerInquiry(site, inquiryOf(request, limits, url)),
+      request,
+      base,
+    );
     const known = path.startsWith(site.prefix) ? path.slice(site.prefix.length) : path;
     site.metrics.count("earshot_http_requests_total", {
       path: status === 404 ? "other" : known,
@@ -105,12 +144,45 @@ export async function handleNodeRequest(
   } catch (error) {
     if (response.destroyed) return;
     // Whoever runs the server is told why, the peer only that it was not its fault.
-    const ours = error instanceof EarshotError;
-    if (ours) process.emitWarning(error.message, { code: error.code });
-    if (!response.headersSent)
-      plain.writeHead(ours ? 500 : 400, request.httpVersionMajor === 1 ? { connection: "close" } : {});
-    plain.end();
+    const unreadable = (error as { code?: unknown }).code === "ERR_INVALID_URL";
+    if (error instanceof EarshotError) process.emitWarning(error.message, { code: error.code });
+    else if (!unreadable)
+      site.log("error", "request_failed", {
+        message: "A request failed, and not by its sender's fault.",
+        error,
+      });
+    if (response.headersSent) return void plain.end();
+    const { status, ...why } = unreadable ? UNREADABLE : FAILED;
+    const { headers, body } = json(status, why);
+    plain.writeHead(status, request.httpVersionMajor === 1 ? { ...headers, connection: "close" } : headers);
+    plain.end(body);
   }
+}
+
+const UNREADABLE = {
+  status: 400,
+  error: "unreadable",
+  message: "The request cannot be read. Check its address and how it is framed.",
+};
+const FAILED = {
+  status: 500,
+  error: "failed",
+  message: "That did not work, and it was not your fault. Whoever runs the agent was told why.",
+};
+
+/** As it must be said here: the whole address, and over HTTP/2 no word of an upgrade. */
+function rebased(answer: HttpAnswer, { httpVersionMajor }: Request, base: string): HttpAnswer {
+  const { upgrade, location, ...headers } = answer.headers;
+  return {
+    ...answer,
+    headers: {
+      ...headers,
+      ...(upgrade === undefined || httpVersionMajor > 1 ? {} : { upgrade }),
+      ...(location === undefined
+        ? {}
+        : { location: location.startsWith("/") ? `${base}${location}` : location }),
+    },
+  };
 }
 
 /** Reading goes on for so long after the last words to a slow reader: it should find out why. */
@@ -153,13 +225,13 @@ function openStream(
     response instanceof ServerResponse &&
     request.httpVersion === "1.1" &&
     response.chunkedEncoding &&
-    !response.getHeader("content-encoding") &&
-    socket;
+    !response.getHeader("content-encoding");
   // Over HTTP/2 the socket is everybody's, and not to be touched.
   if (response instanceof ServerResponse) socket?.setNoDelay(true);
-  const outlet: Outlet & NodeJS.EventEmitter = direct || response;
+  // A response that must wait for the one before it on its connection has no socket yet.
+  const outlet: Outlet & NodeJS.EventEmitter = (direct && socket) || response;
   const writer = new Writer(outlet, {
-    chunked: direct !== false,
+    chunked: outlet === socket,
     cap: limits.queue_bytes,
     blocked_ms: limits.blocked_ms,
     slow: () => {

@@ -49,12 +49,13 @@ export function keepDoor(
     );
   }
 
-  function watched(line: Line, principal: Principal): Line {
+  function watched(line: Line, principal: Principal, transport: string): Line {
     const open = new Set<Peer>();
     const outer: Line = {
       id: line.id,
       connect(peer, lastEventId) {
         open.add(peer);
+        metrics.count("earshot_connections_total", { transport });
         log("info", "stream_opened", {
           subscription_id: line.id,
           who: log.who(principal),
@@ -86,12 +87,15 @@ export function keepDoor(
         subscription_id: result.line?.id,
         trace_id: parseTraceparent(request.correlation_id)?.trace_id,
       });
-      return result.line ? { answer: result.answer, line: watched(result.line, principal) } : result;
+      return result.line
+        ? { answer: result.answer, line: watched(result.line, principal, transport) }
+        : result;
     },
     find(subscription_id, principal) {
       endIfChanged(subscription_id, principal);
       const line = isExpired(principal, now()) ? undefined : door.find(subscription_id, principal);
-      return line && watched(line, principal);
+      // Only over SSE is a stream opened by another call than the request.
+      return line && watched(line, principal, "sse");
     },
     handle(message, principal, line) {
       // Asking for more time names a token too, so it is counted like an answer.

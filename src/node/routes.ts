@@ -48,6 +48,7 @@ export function createBeside(pages: Pages | undefined, routes: Routes | undefine
     routes:
       routes &&
       (async (inquiry, principal) => {
+        if (IMPOSSIBLE.has(inquiry.method)) return undefined;
         const bodied = inquiry.method !== "GET" && inquiry.method !== "HEAD";
         const body = bodied ? await inquiry.body() : undefined;
         if (body === "too_large")
@@ -56,6 +57,9 @@ export function createBeside(pages: Pages | undefined, routes: Routes | undefine
       }),
   };
 }
+
+/** A web-standard Request cannot have them. */
+const IMPOSSIBLE = new Set(["CONNECT", "TRACE", "TRACK"]);
 
 function requestOf({ method, url, secure, header, headers }: Inquiry, body?: Uint8Array): Request {
   const here = new URL(`${secure ? "https" : "http"}://${header("host")}`);

@@ -54,13 +54,15 @@ export interface Serving extends Site {
 const LAST_WORDS_MS = 500;
 
 export async function serve(producer: Producer, options: ServeOptions = {}): Promise<Serving> {
-  const { host = "127.0.0.1", port = 4600, tls } = options;
+  const { port = 4600, tls } = options;
+  const host = (options.host ?? "127.0.0.1").replace(/^\[(.*)\]$/, "$1");
   const local = isLoopback(host);
+  mustBePort(port);
   mustBeSafe(options, host, local);
   const { site, inside } = await buildSite(producer, {
     ...options,
     ...withInspector({ ...options, local }),
-    hosts: [...(options.hosts ?? []), ...(local || isWildcard(host) ? [] : [asHost(host)])],
+    hosts: [...(options.hosts ?? []), ...(isWildcard(host) ? [] : [asHost(host)])],
   });
   const server = createServer(options, { ...LIMITS, ...options.limits }, site);
   const perAddress =
@@ -224,7 +226,11 @@ function createServer({ tls, http2 }: ServeOptions, limits: ServeLimits, { node 
 /** One machine cannot take all the room there is (F22). Neighbours in one IPv6 network count as one. */
 function limitPerAddress(server: Server, most: number): void {
   const open = new Map<string, number>();
+  const counted = new WeakSet<Socket>();
   server.on("connection", (socket: Socket) => {
+    // A connection whose request was put back begins a second time.
+    if (counted.has(socket)) return;
+    counted.add(socket);
     const { remoteAddress = "" } = socket;
     const address =
       isIP(remoteAddress) === 6 ? remoteAddress.split(":").slice(0, 4).join(":") : remoteAddress;
@@ -260,6 +266,15 @@ function withIdleLimit(
     session.setTimeout(Math.max(request_ms, 2 * heartbeat_ms), () => session.close()),
   );
   return server;
+}
+
+/** Node would take other text for the name of a socket, and listen there. */
+function mustBePort(port: number): void {
+  if (/^\d+$/.test(String(port)) && port <= 65_535) return;
+  throw new EarshotError(
+    "invalid_port",
+    `${port} is no port: give a number from 0 to 65535; 0 takes any free one.`,
+  );
 }
 
 function listen(server: Server, port: number, host: string): Promise<void> {

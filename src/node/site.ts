@@ -22,11 +22,17 @@ import { createCompat, type StrayHook } from "./compat.ts";
 import { attachCompatSocket } from "./compat-socket.ts";
 import { doorOf } from "./door.ts";
 import { createGuard, isLoopback } from "./guard.ts";
-import { type HttpSite, KEYS_PATH, MANIFEST_PATH } from "./http.ts";
+import { type HttpSite, KEYS_PATH } from "./http.ts";
 import { createLogger, type Logger, type LogSink } from "./log.ts";
 import { buildManifest, createPublication, type SigningKey, type Way } from "./manifest.ts";
 import { createMetrics } from "./metrics.ts";
-import { handleNodeRequest, type NodeHttpLimits, type Request, type Response } from "./node-http.ts";
+import {
+  handleNodeRequest,
+  type NodeHttpLimits,
+  type Request,
+  type Response,
+  targetOf,
+} from "./node-http.ts";
 import { keepDoor } from "./porter.ts";
 import { createReplyRate, type ReplyRateOptions } from "./reply-rate.ts";
 import { createBeside, type Pages, type Routes } from "./routes.ts";
@@ -192,6 +198,7 @@ export async function buildSite(
     prefix,
     heartbeat_ms: limits.heartbeat_ms,
     every,
+    body_bytes: limits.body_bytes,
     ticket: tickets.issue,
   });
   const bare = compat
@@ -235,10 +242,9 @@ export async function buildSite(
     token,
     prefix,
     node: (request, response, next) => {
-      const path = (request.url ?? "").split("?")[0]!;
-      const ours = path.startsWith(`${prefix}/`) || path === MANIFEST_PATH || path === KEYS_PATH;
-      if (next && !ours) return next();
-      void handleNodeRequest(site, request, response, limits);
+      const target = targetOf(request, prefix);
+      if (next && !target.ours) return next();
+      void handleNodeRequest(site, request, response, limits, target);
     },
     web: createWebHandler(site, limits.body_bytes, limits),
     attachWebSocket(server) {

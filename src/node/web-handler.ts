@@ -1,6 +1,6 @@
 /** The same site as a web-standard `(Request) => Response`, for Next.js and Hono route handlers. */
 import type { HttpAnswer, OpenStream } from "../transports/sse/server.ts";
-import { answerInquiry, type HttpSite } from "./http.ts";
+import { answerInquiry, BrokenOff, type HttpSite } from "./http.ts";
 import type { NodeHttpLimits } from "./node-http.ts";
 import { type Outlet, Writer } from "./writer.ts";
 
@@ -40,7 +40,9 @@ async function readBody(request: Request, limit: number): Promise<Uint8Array | "
   let size = 0;
   const reader = request.body?.getReader();
   while (reader) {
-    const { done, value } = await reader.read();
+    const { done, value } = await reader.read().catch(() => {
+      throw new BrokenOff();
+    });
     if (done) break;
     size += value.byteLength;
     if (size > limit) {
@@ -72,7 +74,8 @@ function openStream(
       start(controller) {
         const outlet: Outlet = {
           write: (bytes) => {
-            controller.enqueue(bytes);
+            // The same bytes may go to many, and whoever reads a web stream may do with its own what it likes.
+            controller.enqueue(new Uint8Array(bytes));
             return (controller.desiredSize ?? 0) > 0;
           },
           get writableLength() {

@@ -12,6 +12,7 @@ import type { createGuard } from "./guard.ts";
 import { credentialsOf } from "./http.ts";
 import type { Metrics } from "./metrics.ts";
 import { inquiryOf } from "./node-http.ts";
+import { answerAsEver, wantsWebSocket } from "./upgrade.ts";
 import { Writer } from "./writer.ts";
 
 export interface WebSocketSite {
@@ -57,11 +58,11 @@ export function attachWebSocket(server: Server, site: WebSocketSite): { close: (
   const connections = new Set<Connection>();
   const upgrade = async (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     const inquiry = inquiryOf(request, { body_bytes: 0 });
-    if (inquiry.url.pathname !== site.path) {
-      // On a server of somebody else's, other paths may be somebody else's too.
-      if (server.listenerCount("upgrade") > 1) return;
-      return refuse(socket, "404 Not Found", `The WebSocket endpoint is ${site.path}.`);
-    }
+    const elsewhere = inquiry.url.pathname !== site.path;
+    // On a server of somebody else's, other paths may be somebody else's too.
+    if (elsewhere && server.listenerCount("upgrade") > 1) return;
+    if (!wantsWebSocket(request)) return answerAsEver(server, request, socket, head);
+    if (elsewhere) return refuse(socket, "404 Not Found", `The WebSocket endpoint is ${site.path}.`);
     const guarded = site.guard(inquiry.header("host"), inquiry.header("origin"), inquiry.secure);
     if (!guarded.ok) return refuse(socket, "403 Forbidden", guarded.message);
     const offered = (inquiry.header("sec-websocket-protocol") ?? "").split(",").map((name) => name.trim());
@@ -88,7 +89,6 @@ export function attachWebSocket(server: Server, site: WebSocketSite): { close: (
   };
 
   function open(websocket: WebSocket, principal: Principal, socket: Socket): void {
-    site.metrics.count("earshot_connections_total", { transport: "websocket" });
     socket.setNoDelay(true);
     // Frames go straight to the socket, whole ones only: what ws itself sends (pings, pongs, closes) fits in between.
     const writer = new Writer(socket, {

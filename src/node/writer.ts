@@ -111,11 +111,10 @@ let flushing: Writer[] = [];
 
 /**
  * With many sockets most of a server's time is the system's, one write after another, and meanwhile nothing is read: a
- * person's "stop" would have to wait. So after a round of writes what can wait does, twice as long as the round took;
+ * person's "stop" would have to wait. So after a round of writes what can wait does, as long as the round took;
  * meanwhile more gathers, and goes out in the same write. Where there are few sockets nothing waits.
  */
 const MANY = 64;
-const REST = 2;
 const MOST_REST_MS = 20;
 let restUntil = 0;
 /** Whether a round of writes is on its way: in this turn, or after the rest. */
@@ -149,7 +148,7 @@ function flushAll(): void {
   }
   if (flushing.length >= MANY) {
     const ended = performance.now();
-    restUntil = ended + Math.min(MOST_REST_MS, REST * (ended - began));
+    restUntil = ended + Math.min(MOST_REST_MS, ended - began);
   }
   flushing.length = 0;
   nothing = new Batch();
@@ -161,6 +160,7 @@ export class Writer {
   #waiting: Batch | undefined;
   #blocked: { promise: Promise<void>; release: () => void; timer: NodeJS.Timeout } | undefined;
   #gone = false;
+  #ended = false;
 
   constructor(outlet: Outlet, options: WriterOptions) {
     this.#outlet = outlet;
@@ -171,12 +171,15 @@ export class Writer {
   write(frame: Frame, patient = false): Promise<void> | undefined {
     if (this.#gone) return undefined;
     if (!this.#waiting) dirty.push(this);
-    if (!coming || !(soon || patient)) schedule(patient);
     this.#waiting = (this.#waiting ?? nothing).and(frame);
     const { most } = this.#waiting;
+    const much = most > WAIT_ABOVE || most > this.#options.cap;
+    // Where much waits, something critical may be waiting behind it.
+    const rests = patient && !much;
+    if (!coming || !(soon || rests)) schedule(rests);
     const blocked = this.#blocked;
     // An outlet that asked for no pause holds next to nothing: it is not even looked at, which counts where there are many.
-    if (!blocked && most <= WAIT_ABOVE && most <= this.#options.cap) return undefined;
+    if (!blocked && !much) return undefined;
     if (this.#waiting.size + this.#outlet.writableLength > this.#options.cap) {
       this.#tooSlow();
       return undefined;
@@ -207,9 +210,11 @@ export class Writer {
     this.abandon();
   }
 
-  /** Sends what is waiting, and these last words even where it was too slow; then nothing more. */
+  /** Sends what is waiting, and these last words even where it was too slow; then nothing more, whoever else says its last. */
   end(last: Frame): void {
     this.release();
+    if (this.#ended) return;
+    this.#ended = true;
     this.#put(new Batch().and(last));
   }
 

@@ -58,8 +58,10 @@ export class Stage {
   #broken: { readonly error: unknown } | undefined;
   /** The last chunk that was found valid. */
   #chunk: Fields | undefined;
-  /** Text the lifecycle has not been told of: while more of an output comes, only the last of it counts. */
-  #untold: Record<string, unknown> | undefined;
+  /** Carries one chunk of an output after another, for as long as nothing else is said. */
+  #text: Record<string, unknown> | undefined;
+  /** Whether the lifecycle has yet to be told of it: while more of an output comes, only the last of it counts. */
+  #untold = false;
   /** What is said in one turn is settled by one promise, and that is looked after once. */
   #watched: Promise<unknown> | undefined;
   #logged: Promise<void> | undefined;
@@ -144,15 +146,17 @@ export class Stage {
   /** Streamed text: as `emit`, for what comes token by token. */
   stream(fields: Fields, language: string): Promise<void> {
     try {
-      if (this.#untold && !fields["complete"] && isAlike(this.#untold, fields)) {
+      const text = this.#text;
+      if (text && !fields["complete"] && isAlike(text, fields)) {
         if (this.#broken) throw this.#broken.error;
-        // The log keeps a copy, so the same event may carry one chunk after another.
-        this.#voice.goOn(this.#untold, fields);
-        return this.#append(this.#untold);
+        // The log keeps copies.
+        this.#voice.goOn(text, fields);
+        this.#untold = true;
+        return this.#append(text);
       }
       const event = this.#checked(this.#voice("aaep:agent.output.streaming", fields, language));
       const logged = this.log(event);
-      if (!fields["complete"]) this.#untold = event;
+      if (!fields["complete"]) this.#text = event;
       return logged;
     } catch (error) {
       return this.attempt(() => Promise.reject(error));
@@ -221,9 +225,10 @@ export class Stage {
   }
 
   #catchUp(): void {
-    const text = this.#untold;
-    if (!text) return;
-    this.#untold = undefined;
+    const text = this.#text;
+    this.#text = undefined;
+    if (!this.#untold) return;
+    this.#untold = false;
     this.#life = stepLifecycle(this.#life, text as unknown as CoreEvent).state;
   }
 

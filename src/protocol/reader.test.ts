@@ -1,5 +1,8 @@
+import v8 from "node:v8";
+import vm from "node:vm";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { RECEIVE_LIMITS } from "./limits.ts";
 import { parse } from "./parse.ts";
 import { createReader } from "./reader.ts";
 
@@ -68,6 +71,77 @@ describe("reading text as it is streamed", () => {
       }),
       { numRuns: 500 },
     );
+  });
+
+  it("gives what parse gives, however the next message is written (ENV-35, CON-37)", () => {
+    const bit = fc.constantFrom(
+      ...'"\\{}[],:.-+ \t\n\r\0\u001f\u007f\ufeff\u2028\ud83d\ude00aA0e9',
+      ...["1e3", "-0", "00", "1.0", "9007199254740993", "999999999999999", "1000000000000000", "null"],
+      ...["\\n", "\\u0041", "\\ud83d", "\\ud83d\\ude00", "\\x", "\\/", "é", "日本", "👋🏽", "e\u0301"],
+      ...[
+        `"chunk":"again",`,
+        `"__proto__":{},`,
+        `"language":"en",`,
+        `,"event_id":"evt_2"`,
+        `{"event_id":"evt_3"}`,
+      ],
+    );
+    const edit = fc.record({ at: fc.nat(), length: fc.nat({ max: 3 }), bit: fc.oneof(bit, fc.constant("")) });
+    const base = written(envelope, own);
+    const begins = base.indexOf(`"event_id"`);
+    // Most edits hit what is a chunk's own; some its envelope.
+    const edited = (edits: readonly { at: number; length: number; bit: string }[]) =>
+      edits.reduce((text, { at, length, bit }) => {
+        const place = at % 5 === 0 ? at % text.length : begins + (at % (text.length - begins + 1));
+        return text.slice(0, place) + bit + text.slice(place + length);
+      }, base);
+    const message = fc.array(edit, { maxLength: 3 }).map(edited);
+    fc.assert(
+      fc.property(fc.array(message, { minLength: 1, maxLength: 6 }), (texts) => {
+        const all = [base, ...texts, base];
+        expect(read(all)).toEqual(parsed(all));
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  it("gives what parse gives for the longest chunks there can be, whole or broken off (A17)", () => {
+    for (const unit of ["a", "👋", '"', "\n", "é", "\u0001"]) {
+      const text = (length: number) => written(envelope, own, { chunk: unit.repeat(length) });
+      const longest = Math.floor(RECEIVE_LIMITS.bytes / (text(2).length - text(1).length)) - 1_000;
+      for (const part of [1, 2, 3, 4, 5, 6]) {
+        const whole = text(Math.floor(longest / part));
+        const all = [
+          written(envelope, own),
+          whole,
+          whole.slice(0, -2),
+          whole.replace(/"(?=,"position")/, ""),
+        ];
+        expect(read(all)).toEqual(parsed(all));
+      }
+    }
+  });
+
+  it("keeps nothing alive but what was read, however much came with it", () => {
+    v8.setFlagsFromString("--expose-gc");
+    const collect = vm.runInNewContext("gc") as () => void;
+    const reader = createReader();
+    reader(written(envelope, own));
+    const kept: unknown[] = [];
+    collect();
+    const before = process.memoryUsage().heapUsed;
+    for (let n = 0; n < 100; n++) {
+      const chunk = `A sentence like any other, the ${n}th of them.`;
+      const timestamp = new Date(1.7e12 + n).toISOString();
+      const text = written(envelope, own, { event_id: `evt_0123456789abcdef${n}`, timestamp, chunk });
+      const arrived = new TextDecoder().decode(Buffer.from(`${text}\n${"x".repeat(200_000)}`));
+      const result = reader(arrived.slice(0, arrived.indexOf("\n")));
+      if (!result.ok) throw new Error("It is fine.");
+      kept.push(result.message);
+    }
+    collect();
+    expect(process.memoryUsage().heapUsed - before).toBeLessThan(10_000_000);
+    expect(kept).toHaveLength(100);
   });
 
   it("lets nobody change the next event through this one", () => {

@@ -15,6 +15,7 @@ import type {
   SubscriptionRequest,
 } from "../protocol/types.ts";
 import { whenExpired } from "./expiry.ts";
+import { answerUnreadable, reasonOf } from "./unreadable.ts";
 
 export type Answer = SubscriptionAccepted | SubscriptionRejected;
 
@@ -114,9 +115,12 @@ export function openLine(socket: LineSocket, door: Door, principal: Principal): 
     receive(parsed, answer) {
       if (ended) return;
       if (!parsed.ok) {
-        // Before the handshake nothing can be right; after it, one bad message is ignored like any other (CNF-15).
-        if (parsed.issues[0]?.code === "too_large") leave("too_large");
-        else if (!line) refuse(parsed.issues[0]?.message ?? "The message is not valid.", answer);
+        // Before the handshake nothing can be right; after it, one bad message ends nothing.
+        if (parsed.issues[0]?.code === "too_large") return leave("too_large");
+        if (!line) return refuse(reasonOf(parsed), answer);
+        const answered = answerUnreadable(parsed, door, principal, line);
+        if (answered) answer(answered.answer);
+        if (answered?.ends) end("rejected");
         return;
       }
       const { message } = parsed;

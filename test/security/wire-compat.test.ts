@@ -18,7 +18,7 @@ describe("without compat", () => {
     expect((await call(`${http}/aaep/v1/messages`, { method: "POST", token, body: REQUEST })).status).toBe(
       404,
     );
-    expect((await call(`${http}/aaep/v1/events`, { token })).status).toBe(410);
+    expect((await call(`${http}/aaep/v1/events`, { token })).status).toBe(400);
     await expect(dial(server.ws, { token, protocols: [] })).rejects.toThrow(/HTTP 400/);
   });
 });

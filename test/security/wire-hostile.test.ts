@@ -322,7 +322,7 @@ describe("frames that break the rules", () => {
       body: Buffer.from([0x1f, 0x8b, 8, 0]),
       headers: { "content-encoding": "gzip" },
     });
-    expect(squeezed.status).toBe(400);
+    expect(squeezed.status).toBe(415);
     const stream = await listen(server);
     expect(stream.stream.headers["content-encoding"]).toBeUndefined();
   });

@@ -195,7 +195,7 @@ describe("subscribe()", () => {
         calls++;
         response.writeHead(200, { "content-type": "text/event-stream" }).write(": connected\n\n");
       });
-      const sockets = new WebSocketServer({ server });
+      const sockets = new WebSocketServer({ server, autoPong: false });
       sockets.on("connection", (socket) => {
         calls++;
         socket.on("message", () => socket.send(accepted));

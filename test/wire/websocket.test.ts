@@ -77,7 +77,7 @@ describe("WebSocket", () => {
   });
 
   it("whoever connects and asks for nothing is let go", async () => {
-    const { hall } = await open({}, { limits: { heartbeat_ms: 20 } });
+    const { hall } = await open({}, { limits: { heartbeat_ms: 150 } });
     const socket = connect(hall, "aaep.v1");
     expect(await new Promise((resolve) => socket.on("close", resolve))).toBe(4004);
   });

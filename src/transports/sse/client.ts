@@ -138,7 +138,8 @@ export function createSseClient(options: SseClientOptions) {
             return { taken: answer.type === "subscription.accepted", answer };
           }
           await response.body?.cancel();
-          return { taken: response.status === 204 };
+          // Other people's agents may say no more than that it arrived (SSE-04).
+          return { taken: response.status === 204 || (response.ok ? undefined : false) };
         },
         close: () => abort.abort(),
       };
@@ -171,7 +172,9 @@ async function pump(
   const parser = createParser({
     maxBufferSize: MOST_BUFFERED,
     onEvent: ({ event, id, data }) => {
-      if (event === "aaep.event") events.message(data, id !== undefined);
+      // Names are a SHOULD (SSE-03): what has none is heard too.
+      if (event === "aaep.event" || event === "message" || event === undefined)
+        events.message(data, id !== undefined);
       else if (event === "aaep.message") {
         const parsed = parse(data, { mode: "tolerant" });
         if (parsed.ok && parsed.message.type === "earshot:closing") {

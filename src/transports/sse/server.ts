@@ -59,6 +59,8 @@ export interface SseOptions {
   /** Calls back every so often until cancelled. */
   readonly every: (ms: number, callback: () => void) => () => void;
   readonly random?: () => number;
+  /** The largest body there may be, for those whose body was larger. */
+  readonly body_bytes?: number;
   /** A ticket that lets a browser's EventSource open this one stream (CON-52). */
   readonly ticket?: (subscription_id: string, principal: Principal) => string | undefined;
 }
@@ -104,12 +106,19 @@ const refusal = (issues: readonly (Pick<Issue, "message"> & Partial<Issue>)[]): 
     .map(({ message }) => message)
     .join(" ")
     .slice(0, MOST_REASON);
-  return json(issues[0]?.code === "too_large" ? 413 : 400, {
-    type: "subscription.rejected",
-    reason_code: "unknown",
-    reason_message,
-  });
+  return rejected(issues[0]?.code === "too_large" ? 413 : 400, reason_message);
 };
+
+/** Whoever asks for a subscription is answered in AAEP's words, whatever was wrong (HS-04). */
+export const rejected = (status: number, reason_message: string): HttpAnswer =>
+  json(status, { type: "subscription.rejected", reason_code: "unknown", reason_message });
+
+/** Why a message was not even looked at. */
+interface Unread {
+  readonly status: number;
+  readonly error: string;
+  readonly message: string;
+}
 
 /** Every refused reply looks like this, whatever was wrong with it (CON-11). */
 const REPLY_REFUSED: HttpAnswer = json(400, { error: "reply_not_accepted" });
@@ -154,27 +163,24 @@ export function createSseServer(door: Door, options: SseOptions) {
     }
   };
 
-  async function read(question: HttpQuestion): Promise<{ bytes: Uint8Array } | { answer: HttpAnswer }> {
+  async function read(question: HttpQuestion): Promise<Uint8Array | Unread> {
     const type = question.header("content-type") ?? "";
-    if (!/^application\/json\s*(?:;|$)/i.test(type)) {
-      return {
-        answer: json(415, {
-          error: "unsupported_media_type",
-          message: "Send the message with Content-Type: application/json.",
-        }),
-      };
-    }
+    const unsupported = (message: string) => ({ status: 415, error: "unsupported_media_type", message });
+    if (!/^application\/json\s*(?:;|$)/i.test(type))
+      return unsupported("Send the message with Content-Type: application/json.");
+    const coding = question.header("content-encoding") ?? "identity";
+    if (coding.toLowerCase() !== "identity")
+      return unsupported("Send the message as it is, without Content-Encoding.");
     const bytes = await question.body();
-    return bytes === "too_large"
-      ? { answer: json(413, { error: "too_large", message: "The message is larger than allowed." }) }
-      : { bytes };
+    if (bytes !== "too_large") return bytes;
+    const most = options.body_bytes === undefined ? "" : ` Send at most ${options.body_bytes} bytes.`;
+    return { status: 413, error: "too_large", message: `The message is larger than allowed.${most}` };
   }
 
   async function subscribe(question: HttpQuestion): Promise<HttpAnswer> {
     const body = await read(question);
-    if ("answer" in body) return body.answer;
-    const parsed = parse(body.bytes, { mode: "tolerant" });
-    // Whoever asks is answered in AAEP's words, also where the request cannot be read (HS-04).
+    if ("error" in body) return rejected(body.status, body.message);
+    const parsed = parse(body, { mode: "tolerant" });
     if (!parsed.ok) return refusal(parsed.issues);
     if (parsed.message.type !== "subscription.request")
       return refusal([{ message: "Send a subscription.request here; replies go to the replies path." }]);
@@ -187,8 +193,8 @@ export function createSseServer(door: Door, options: SseOptions) {
 
   async function reply(question: HttpQuestion): Promise<HttpAnswer> {
     const body = await read(question);
-    if ("answer" in body) return body.answer;
-    const parsed = parse(body.bytes, { mode: "tolerant" });
+    if ("error" in body) return json(body.status, { error: body.error, message: body.message });
+    const parsed = parse(body, { mode: "tolerant" });
     const type = parsed.ok ? parsed.message.type : parsed.type;
     const isReply = type === "confirmation.reply" || type === "clarification.reply";
     if (!parsed.ok) return isReply ? REPLY_REFUSED : bad(parsed.issues);
@@ -221,6 +227,12 @@ export function createSseServer(door: Door, options: SseOptions) {
 
   function events(question: HttpQuestion): HttpAnswer {
     const id = question.query.get("subscription_id") ?? "";
+    if (id === "") {
+      return json(400, {
+        error: "subscription_missing",
+        message: `Name your subscription: ?subscription_id=…. POST a subscription.request to ${options.prefix}/subscriptions for one.`,
+      });
+    }
     const line = door.find(id, question.principal);
     // EventSource gives up for good on anything but 200, and rightly so here: only a new request brings a stream (F16).
     if (!line) {

@@ -23,8 +23,9 @@ export interface WebSocketLike {
   onerror: ((event: never) => void) | null;
   send(text: string): void;
   close(code?: number, reason?: string): void;
-  /** The ws package shows the producer's pings; browsers keep them to themselves. */
-  on?(name: "ping", listener: () => void): unknown;
+  /** The ws package shows pings and pongs, and sends them; browsers keep them to themselves. */
+  on?(name: "ping" | "pong", listener: () => void): unknown;
+  ping?(): void;
   terminate?(): void;
 }
 
@@ -82,8 +83,18 @@ export function createWebSocketClient({
           if (socket.terminate) socket.terminate();
           else socket.close();
         });
-        const ended = (reason: ReturnType<typeof closeOf>) => {
+        /** Nobody has to ping us: an agent that is quiet is asked before it is given up. */
+        const doubt = createAlarm(silence_ms / 2, () => answered && socket.ping?.());
+        const heard = () => {
+          alarm.heard();
+          doubt.heard();
+        };
+        const deaf = () => {
           alarm.stop();
+          doubt.stop();
+        };
+        const ended = (reason: ReturnType<typeof closeOf>) => {
+          deaf();
           socket.onmessage = socket.onclose = null;
           for (const { fail } of renegotiations.splice(0))
             fail(lineError("connection_lost", "The line dropped before the answer came.", true));
@@ -112,7 +123,7 @@ export function createWebSocketClient({
         });
         socket.onopen = () => socket.send(JSON.stringify(withResume(request, resume)));
         socket.onmessage = ({ data }) => {
-          alarm.heard();
+          heard();
           const text = String(data);
           // Handshake answers are few and short; everything else is the subscriber's to parse.
           const parsed = text.includes('"subscription.') ? parse(text, { mode: "tolerant" }) : undefined;
@@ -123,8 +134,8 @@ export function createWebSocketClient({
           if (answered) return renegotiations.shift()?.settle(answer);
           answered = true;
           // Where pings cannot be seen, silence says nothing: an agent may have nothing to say for hours.
-          if (socket.on) socket.on("ping", alarm.heard);
-          else alarm.stop();
+          if (socket.on) for (const sign of ["ping", "pong"] as const) socket.on(sign, heard);
+          else deaf();
           resolve(line(answer));
         };
         socket.onerror = () => {};

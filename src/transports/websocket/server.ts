@@ -15,6 +15,7 @@ import { parse } from "../../protocol/parse.ts";
 import type { Principal } from "../../protocol/principal.ts";
 import type { SubscriptionRequest } from "../../protocol/types.ts";
 import { whenExpired } from "../expiry.ts";
+import { answerUnreadable, reasonOf } from "../unreadable.ts";
 
 export const SUBPROTOCOL = "aaep.v1";
 /** A no to a renegotiation ends what was accepted; 4001 is for the handshake alone (CON-64). */
@@ -83,10 +84,12 @@ export function openWebSocket(socket: ServerSocket, door: Door, principal: Princ
       if (ended) return;
       const parsed = parse(data, { mode: "tolerant" });
       if (!parsed.ok) {
-        // Before the handshake nothing can be right; after it, one bad message is ignored like any other (CNF-15).
-        const tooLarge = parsed.issues[0]?.code === "too_large";
-        if (tooLarge) close("too_large");
-        else if (!line) refuse(parsed.issues[0]?.message ?? "The message is not valid.");
+        // Before the handshake nothing can be right; after it, one bad message ends nothing.
+        if (parsed.issues[0]?.code === "too_large") return close("too_large");
+        if (!line) return refuse(reasonOf(parsed));
+        const answered = answerUnreadable(parsed, door, principal, line);
+        if (answered) tell(answered.answer);
+        if (answered?.ends) close("rejected", REFUSED_LATER);
         return;
       }
       const { message } = parsed;
