@@ -1,5 +1,5 @@
 // Bundles <earshot-live> for pages without a build step: dist/web/earshot-live.js and the pieces it fetches when needed.
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { gzipSync } from "node:zlib";
@@ -12,12 +12,23 @@ export const MOST_BYTES = 40 * 1024;
 /** Transports no browser has, and keys only a program of its own would pin. */
 const ELSEWHERE = /(?:transports\/(?:grpc|ipc|stdio)\/client|subscriber\/trust)\.(?:ts|js)$/;
 
+/** Written for people, shipped without the blanks. */
+const packed = (css) =>
+  css
+    .replaceAll(/\s*([{};,])\s*|(:) |^\s+/gu, "$1$2")
+    .replaceAll(";}", "}")
+    .replaceAll(/(?<!\d)0\./gu, ".");
+
 /** English is in the bundle; other languages are pieces of their own. */
 const forPages = {
   name: "for-pages",
   setup(bundler) {
     bundler.onResolve({ filter: /catalogs\/index\.(?:ts|js)$/ }, () => ({
       path: join(root, "src/web/catalogs-on-demand.ts"),
+    }));
+    bundler.onLoad({ filter: /web\/styles\.(?:ts|js)$/ }, ({ path }) => ({
+      contents: readFileSync(path, "utf8").replaceAll(/`[^`]*`/gu, packed),
+      loader: "ts",
     }));
     bundler.onResolve({ filter: /^ws$/ }, () => ({ path: "ws", namespace: "elsewhere" }));
     bundler.onResolve({ filter: ELSEWHERE }, ({ path }) => ({ path, namespace: "elsewhere" }));

@@ -6,6 +6,7 @@
 import type { AgentEvent, OutputStreaming, Urgency, Verbosity } from "../protocol/types.ts";
 import { Account } from "./announcer/account.ts";
 import { tell } from "./announcer/compose.ts";
+import { Details } from "./announcer/details.ts";
 import { FloodGuard } from "./announcer/flood-guard.ts";
 import type { HistoryEntry } from "./announcer/history.ts";
 import { Lines } from "./announcer/lines.ts";
@@ -16,7 +17,7 @@ import { PassingStates } from "./announcer/passing.ts";
 import type { Phrases } from "./announcer/phrase.ts";
 import type { Action } from "./announcer/queue.ts";
 import { nameOf, Reader } from "./announcer/reader.ts";
-import { isOldNews } from "./announcer/repetition.ts";
+import { isOldNews, isProgressOf } from "./announcer/repetition.ts";
 import { type Session, Sessions } from "./announcer/sessions.ts";
 import { type AnnouncerOptions, type AnnouncerSettings, defaultSettings } from "./announcer/settings.ts";
 import { deadlineIn, settlementsOf, TERMINAL } from "./announcer/settlement.ts";
@@ -56,15 +57,16 @@ export class Announcer {
   readonly #flood = new FloodGuard();
   readonly #passing = new PassingStates((stale) => this.#mouth.drop(stale));
   readonly #muted = new Set<string>();
-  readonly #lines = new Lines((key, agent, now) =>
-    this.#say("notice", "normal", [this.phrases.say(key, { agent: nameOf({ agent_id: agent }) })], now),
-  );
+  readonly #lines = new Lines((key, agent_id, source, now) => {
+    const agent = this.#sessions.nameOf(source) ?? nameOf({ agent_id });
+    this.#say("notice", "normal", [this.phrases.say(key, { agent })], now);
+  });
+  readonly #details = new Details();
   readonly #outgoing: Outgoing[] = [];
   readonly #sources = new WeakMap<AgentEvent, string>();
   #settings: AnnouncerSettings;
   #verbosityGiven: boolean;
   #paused = false;
-  #details: readonly string[] = [];
 
   constructor(options: AnnouncerOptions = {}) {
     const { can = () => true, medium = "voice", auto_answers = [], ...given } = options;
@@ -81,6 +83,7 @@ export class Announcer {
       send: (message) => void this.#outgoing.push(message),
       settled: (event, source, outcome, brief) =>
         this.#account.question(this.#sessions.of(event, source), outcome, brief),
+      lost: (source) => this.#lines.lost(source),
       brief: () => this.#settings.load === "low" || this.#verbosity() === "terse",
       auto_answers,
     });
@@ -132,12 +135,13 @@ export class Announcer {
     this.#hold(now);
   }
 
-  /** The line to a producer was lost, is back, or has ended for good. */
-  line(state: "lost" | "connected" | "ended", agent: string, now: number, source = ""): void {
+  /** The line to a producer was lost, is back (`forgot`: to one that knows nothing of us), or has ended for good. */
+  line(state: "lost" | "connected" | "ended", agent: string, now: number, source = "", forgot = false): void {
+    if (forgot || state === "ended") this.#sessions.doubt(source);
     if (state !== "ended") return this.#lines.is(state, agent, source, now);
     this.#lines.ended(agent, source, now);
     // Nothing more will come of it: half a sentence is all there is, and no answer would arrive.
-    for (const session of this.#sessions.active.filter((one) => one.source === source)) {
+    for (const session of this.#sessions.open(source)) {
       this.#read(this.#outputs.end(session), now);
       session.ended = true;
     }
@@ -189,8 +193,7 @@ export class Announcer {
 
   /** The voice has said it to its end. */
   finished(id: number, now: number): void {
-    const done = this.#mouth.queue.finished(id);
-    if (!done) return;
+    if (!this.#mouth.queue.finished(id)) return;
     this.#quiet.spoke(now);
     this.#desk.finished(id);
   }
@@ -219,16 +222,14 @@ export class Announcer {
 
   /** "What is happening?" */
   what(now: number): void {
-    const active = this.#sessions.active;
-    if (active.length === 0)
-      return void this.#say("status", "critical", [this.phrases.say("no_session")], now);
-    const parts = active.map((session) => {
+    const parts = this.#sessions.active.map((session) => {
       const { name } = this.#sessions.spoken(session, this.phrases);
       return this.#account.report(session, name, this.#lines.lost(session.source), this.phrases);
     });
     const count = this.#desk.size - 1;
     if (count > 0) parts.push(this.phrases.say("questions_waiting", { count }));
-    this.#say("status", "critical", parts, now);
+    if (parts.length === 0 && !this.#desk.current) parts.push(this.phrases.say("no_session"));
+    if (parts.length > 0) this.#say("status", "critical", parts, now);
     this.#desk.repeat(now);
   }
 
@@ -239,7 +240,7 @@ export class Announcer {
 
   /** The code and addresses of the last text that had any, read because someone asked. */
   details(now: number): void {
-    const parts = this.#details.map((one) => [this.phrases.content(one, undefined)]);
+    const parts = this.#details.all.map((one) => [this.phrases.content(one, undefined)]);
     this.#say("status", "critical", parts.length > 0 ? parts : [this.phrases.say("nothing_said")], now);
   }
 
@@ -287,6 +288,7 @@ export class Announcer {
   #tell(event: AgentEvent, now: number, source: string): void {
     this.#mouth.greet(now);
     const session = this.#sessions.of(event, source);
+    session.unsure = false;
     this.#quiet.begin(now);
     if (event.type === "aaep:agent.output.streaming") {
       const boundary = this.#settings.load === "low" ? "completion" : this.#settings.boundary;
@@ -321,40 +323,42 @@ export class Announcer {
     const told = tell(event, { reader, verbosity: this.#verbosity(event.type), load, name });
     if (!told) return;
     const words = this.phrases.join(told.parts);
-    const quiet = isOldNews(event, told, textOf({ runs: words }), session, load, now);
-    if (told.kind === "progress" && !quiet)
-      this.#mouth.skip((one) => one.kind === "progress" && one.session_id === session.key);
+    const ends = TERMINAL.test(event.type);
+    // The newest stands for those nobody has heard; with the work over, none is true any more.
+    const unheard = (ends || told.kind === "progress") && this.#mouth.skip(isProgressOf(session)).length > 0;
+    const quiet = isOldNews(event, told, textOf({ runs: words }), session, load, now) && !unheard;
     const parts: Run[][] = [...reader.warnings(), words];
-    if (TERMINAL.test(event.type) && load === "low")
-      parts.push(...this.#account.sentence(session, this.phrases));
-    const named = () => (/^(?:handoff|unknown)$/.test(told.kind) ? parts : this.#named(session, parts));
-    const urgency = this.#guard.of(event, now);
+    if (ends && load === "low") parts.push(...this.#account.sentence(session, this.phrases));
+    const named = () =>
+      /^(?:handoff|unknown)$/.test(told.kind) ? parts : this.#named(session, parts, told.kind);
+    const urgency = this.#guard.of(event, session.source, now);
     const say = (at: number, old: boolean) => this.#say(told.kind, urgency, named(), at, session, old);
-    const passing = told.kind === "state" && urgency !== "critical" && load !== "high";
-    if (!passing || quiet) return say(now, quiet);
+    // Called critical by its agent it is said, if not at once.
+    const passing = told.kind === "state" && event.urgency !== "critical" && load !== "high";
+    if (!passing || quiet) return void say(now, quiet);
     this.#passing.add(session, now, say);
   }
 
   /** With the name where it is unclear who speaks. */
-  #named(session: Session, parts: readonly (readonly Run[])[]): readonly (readonly Run[])[] {
-    const { name, ambiguous } = this.#sessions.spoken(session, this.phrases);
+  #named(session: Session, parts: readonly (readonly Run[])[], kind?: UtteranceKind) {
+    const { name, ambiguous } = this.#sessions.spoken(session, this.phrases, kind === "started");
     if (!ambiguous) return parts;
     return [this.phrases.say("named", { agent: name, words: this.phrases.join(parts) })];
   }
 
   #read(outputs: readonly ReadyOutput[], now: number): void {
-    for (const output of outputs) this.#readOne(output, now);
-  }
-
-  #readOne({ ready, content_type, session }: ReadyOutput, now: number): void {
-    const spoken = speakOutput(ready, content_type, this.phrases);
-    if (spoken.details.length > 0) this.#details = [...spoken.details];
-    if (ready.missing) this.#say("notice", "normal", [this.phrases.say("gap")], now, session);
-    if (spoken.mixed) this.#say("notice", "normal", [this.phrases.say("mixed_scripts")], now, session);
-    if (spoken.hidden) this.#say("notice", "normal", [this.phrases.say("hidden_text")], now, session);
-    spoken.sentences.forEach((words, index) => {
-      this.#say("output", "normal", index === 0 ? this.#named(session, [words]) : [words], now, session);
-    });
+    for (const { ready, content_type, session, output } of outputs) {
+      const spoken = speakOutput(ready, content_type, this.phrases);
+      this.#details.add(output, spoken.details);
+      const notice = (key: "gap" | "mixed_scripts" | "hidden_text") =>
+        this.#say("notice", "normal", [this.phrases.say(key)], now, session);
+      if (ready.missing) notice("gap");
+      if (spoken.mixed) notice("mixed_scripts");
+      if (spoken.hidden) notice("hidden_text");
+      spoken.sentences.forEach((words, index) => {
+        this.#say("output", "normal", index === 0 ? this.#named(session, [words]) : [words], now, session);
+      });
+    }
   }
 
   #say(
@@ -364,13 +368,13 @@ export class Announcer {
     now: number,
     session?: Session,
     quiet = false,
-  ): void {
+  ): number {
     if (session && !quiet) this.#passing.over(session, now);
     const about = session ? { session_id: session.key } : {};
     const always = quiet || urgency === "critical" || session === undefined;
     const held =
       !always && (this.#muted.has(session.agent_id) || !this.#flood.allows(session, kind === "output", now));
-    this.#mouth.say(kind, urgency, parts, now, { quiet: quiet || held, ...about });
+    return this.#mouth.say(kind, urgency, parts, now, { quiet: quiet || held, ...about });
   }
 
   #heldBack(session: Session, count: number, now: number): void {
@@ -386,12 +390,9 @@ export class Announcer {
     if (this.#mouth.queue.held && !held && this.#settings.load === "low") {
       const told = (one: Utterance) =>
         one.urgency !== "critical" && /^(?:state|progress|tool|still_working)$/.test(one.kind);
-      const missed = this.#mouth.skip(told);
       // What was held back is told as one account, not as a backlog.
-      const account =
-        missed.length === 0
-          ? []
-          : this.#sessions.active.flatMap((one) => this.#account.sentence(one, this.phrases));
+      const missed = this.#mouth.skip(told).length > 0 ? this.#sessions.active : [];
+      const account = missed.flatMap((one) => this.#account.sentence(one, this.phrases));
       if (account.length > 0) this.#say("digest", "normal", account, now);
     }
     this.#mouth.queue.hold(held);

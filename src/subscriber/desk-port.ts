@@ -35,5 +35,7 @@ export interface DeskOptions {
     brief: Run | undefined,
   ): void;
   brief(): boolean;
+  /** Whether the line to it is down. */
+  lost(source: string): boolean;
   readonly auto_answers: readonly AutoAnswer[];
 }

@@ -83,8 +83,12 @@ export function createListener(announcer: Announcer, options: ListenerOptions): 
       for (const token of asks.keys()) if (!announcer.isOpen(token, source)) asks.delete(token);
     };
     const { agent_id, agent_name } = subscriber.accepted.producer;
+    let { id } = subscriber;
     const line = (state: "lost" | "connected" | "ended") => {
-      announcer.line(state, agent_name ?? agent_id, clock.now(), source);
+      // Another subscription than before: the agent has forgotten this one, and maybe what it was doing.
+      const forgot = id !== subscriber.id;
+      id = subscriber.id;
+      announcer.line(state, agent_name ?? agent_id, clock.now(), source, forgot);
       changed();
     };
     let lost = false;

@@ -21,51 +21,21 @@ export interface Spoken {
   readonly details: readonly string[];
 }
 
-/** A map: what stands behind the mark is anybody's word, "constructor" included. */
+/** Each with what it is also called. A map: what stands behind the mark is anybody's word, "constructor" included. */
 const NAMES: ReadonlyMap<string, string> = new Map(
-  Object.entries({
-    ts: "TypeScript",
-    typescript: "TypeScript",
-    tsx: "TypeScript",
-    js: "JavaScript",
-    javascript: "JavaScript",
-    jsx: "JavaScript",
-    py: "Python",
-    python: "Python",
-    sh: "shell",
-    bash: "shell",
-    zsh: "shell",
-    console: "shell",
-    json: "JSON",
-    yaml: "YAML",
-    yml: "YAML",
-    html: "HTML",
-    css: "CSS",
-    sql: "SQL",
-    rs: "Rust",
-    rust: "Rust",
-    go: "Go",
-    java: "Java",
-    c: "C",
-    cpp: "C plus plus",
-    "c++": "C plus plus",
-    cs: "C sharp",
-    csharp: "C sharp",
-    rb: "Ruby",
-    ruby: "Ruby",
-    php: "PHP",
-    kt: "Kotlin",
-    swift: "Swift",
-    md: "Markdown",
-    diff: "diff",
-  }),
+  "TypeScript ts tsx,JavaScript js jsx,Python py,shell sh bash zsh console,JSON,YAML yml,HTML,CSS,SQL,Rust rs,Go,Java,C,C-plus-plus cpp c++,C-sharp cs csharp,Ruby rb,PHP,Kotlin kt,Swift,Markdown md,diff"
+    .split(",")
+    .flatMap((names) => {
+      const all = names.split(" ");
+      return all.map((one): [string, string] => [one.toLowerCase(), all[0]!.replaceAll("-", " ")]);
+    }),
 );
 /** Settings a tag has are of the form a=b: "if x <b and c> 3" is no tag, and its words are said. */
 const HTML_TAG =
-  /<\/?(?:a|abbr|b|big|br|blockquote|center|code|div|em|font|h[1-6]|hr|i|img|ins|kbd|li|mark|ol|p|pre|q|s|small|span|strike|strong|sub|sup|table|tbody|td|th|thead|tr|tt|u|ul)(?:\s+[\w:-]{1,40}\s*=\s*(?:"[^"<>]{0,400}"|'[^'<>]{0,400}'|[^\s"'<>=]{1,400})){0,20}\s*\/?>/giu;
+  /<\/?(?:p|div|br|hr|li|ol|ul|h[1-6]|tr|table|blockquote|pre|td|th|sup|sub|img|a|abbr|b|big|center|code|details|em|font|i|ins|kbd|mark|q|s|small|span|strike|strong|summary|tbody|thead|tt|u)(?:\s+[\w:-]{1,40}\s*=\s*(?:"[^"<>]{0,400}"|'[^'<>]{0,400}'|[^\s"'<>=]{1,400})){0,20}\s*\/?>/giu;
 /** Without blanks between words, what follows an address would be taken for a part of it: only letters of addresses count. */
 const INLINE =
-  /\\([\\`*_{}[\]()#+\-.!|>~])|!\[([^\]\n]{0,400})\]\(((?:[^()\s]|\([^()\s]{0,200}\)){0,2000})(?:\s+"([^"\n]{0,400})")?\)|\[([^\]\n]{1,400})\]\(((?:[^()\s]|\([^()\s]{0,200}\)){0,2000})(?:\s+"([^"\n]{0,400})")?\)|<(https?:\/\/[^<>\s]{1,2000})>|(https?:\/\/[\w\-.~:/?#[\]@!$&'*+,;=%]{1,2000})|(`{1,3})(?!`)([^`\n]{1,2000})\10(?!`)|\[\^\d{1,3}\](?!:)/gu;
+  /\\([\\`*_{}[\]()#+\-.!|>~])|!\[([^\]\n]{0,400})\]\(((?:[^()\s]|\([^()\s]{0,200}\)){0,2000})(?:\s+"([^"\n]{0,400})")?\)|\[(?:!\[([^\]\n]{0,400})\]\([^()\s]{0,2000}\)|([^\]\n]{1,400}))\]\(((?:[^()\s]|\([^()\s]{0,200}\)){0,2000})(?:\s+"([^"\n]{0,400})")?\)|<(https?:\/\/[^<>\s]{1,2000})>|(https?:\/\/[\w\-.~:/?#[\]@!$&'*+,;=%]{1,2000})|(?<!`)(`{1,3})(?!`)(.{1,2000}?)(?<!`)\11(?!`)|\[\^\d{1,3}\](?!:)/gu;
 /** "array[i](x)" is no link: where one leads has a dot, a slash or the like, or is nothing. */
 const ADDRESS = /^(?:$|#|[^:]*[/.])|:/u;
 
@@ -80,7 +50,7 @@ export function speakMarkdown(source: string): Spoken {
   const lines = source.split("\n");
   let paragraph: string[] = [];
   const close = () => {
-    if (paragraph.length > 0) blocks.push(inline(paragraph.join(" "), details));
+    blocks.push(inline(paragraph.join("\n").replaceAll(/\\?\n/gu, " "), details));
     paragraph = [];
   };
   for (let at = 0; at < lines.length; at++) {
@@ -110,18 +80,30 @@ export function speakMarkdown(source: string): Spoken {
       at = list(lines, at, blocks, details);
       continue;
     }
-    const quote = /^ {0,3}>\s?(.*)$/u.exec(line);
-    if (quote) {
+    if (QUOTE.test(line)) {
       close();
-      const quoted = [quote[1]!];
-      while (/^ {0,3}>/u.test(lines[at + 1] ?? "")) quoted.push(lines[++at]!.replace(/^ {0,3}>\s?/u, ""));
-      blocks.push([{ key: "quote", text: inline(quoted.join(" "), details) }]);
+      at = quotation(lines, at, blocks, details);
       continue;
     }
     paragraph.push(line.trim());
   }
   close();
   return { blocks: blocks.filter((block) => block.length > 0), details };
+}
+
+const QUOTE = /^(?: {0,3}>\s?)+/u;
+
+/** Whatever stands in it is read as it would be outside; a quote in a quote is a part of it. */
+function quotation(lines: readonly string[], from: number, blocks: Segment[][], details: string[]): number {
+  let to = from + 1;
+  while (QUOTE.test(lines[to] ?? "")) to++;
+  const quoted = lines.slice(from, to).map((line) => line.replace(QUOTE, ""));
+  const spoken = speakMarkdown(quoted.join("\n"));
+  const [first, ...rest] = spoken.blocks;
+  if (first) blocks.push([{ key: "quote", text: first }]);
+  blocks.push(...rest.map((block) => [...block]));
+  details.push(...spoken.details);
+  return to - 1;
 }
 
 /** Gives the last line that belongs to it. Words on the lines of its marks are no code, and are said. */
@@ -238,8 +220,8 @@ function table(lines: readonly string[], from: number, blocks: Segment[][], deta
   const cells = (line: string) =>
     line
       .trim()
-      .replace(/^\||\|$/gu, "")
-      .split("|")
+      .replace(/^\||(?<!\\)\|$/gu, "")
+      .split(/(?<!\\)\|/u)
       .map((cell) => cell.trim());
   const header = cells(lines[from]!);
   const rows: string[][] = [];
@@ -261,13 +243,15 @@ function table(lines: readonly string[], from: number, blocks: Segment[][], deta
 function inline(source: string, details: string[]): Segment[] {
   const segments: Segment[] = [];
   const push = (text: string) => {
-    segments.push(...emphasis(text.replace(HTML_TAG, " ")));
+    segments.push(...emphasis(letters(text.replace(HTML_TAG, " "))));
   };
   let at = 0;
   for (const match of source.matchAll(INLINE)) {
     push(source.slice(at, match.index));
     at = match.index + match[0].length;
-    const [whole, escaped, alt, shown, caption, label, target, title, angled, bare, , literal] = match;
+    const [whole, escaped, alt, shown, caption, pictured, words, target, title, angled, bare, , literal] =
+      match;
+    const label = pictured ?? words;
     if (escaped !== undefined) segments.push(escaped);
     else if (alt !== undefined || label !== undefined) {
       const leads = (shown ?? target)!;
@@ -275,9 +259,14 @@ function inline(source: string, details: string[]): Segment[] {
         push(whole);
         continue;
       }
-      const words = emphasis((alt ?? label)!);
-      if (words.length > 0) segments.push({ key: alt === undefined ? "link" : "image", text: words });
-      if (/^https?:\/\//iu.test(leads)) details.push(leads);
+      // An address that leads to itself is one link.
+      const said = inline((alt ?? label)!, details).flatMap((one) =>
+        typeof one !== "string" && one.key === "link" ? one.text! : [one],
+      );
+      // "6[5](…)" is not 65.
+      if (/\p{N}/u.test(source[match.index - 1] ?? "")) segments.push(" ");
+      if (said.length > 0) segments.push({ key: alt === undefined ? "link" : "image", text: said });
+      if (/^https?:\/\//iu.test(leads) && details.at(-1) !== leads) details.push(leads);
       details.push(...[caption ?? title ?? ""].filter((one) => one !== ""));
     } else if (angled ?? bare) {
       const address = (angled ?? bare)!;
@@ -322,12 +311,18 @@ const unmarked = (text: string): string =>
 
 /** HTML output: the tags go, the words stay, and nothing is ever run or opened (CON-67). */
 export const plainHtml = (source: string): string =>
-  source
-    .replace(/<(?:script|style)\b[^>]{0,400}>[^<]{0,20000}<\/(?:script|style)>/giu, " ")
-    .replace(/<\/?(?:p|div|br|hr|li|ol|ul|h[1-6]|tr|table|blockquote|pre)\b[^<>]{0,400}>/giu, "\n")
-    // Cells and small figures would run into one number.
-    .replace(/<\/?(?:td|th|sup|sub|img)\b[^<>]{0,400}>/giu, " ")
-    .replace(HTML_TAG, "")
+  letters(
+    source
+      .replace(/<(?:script|style)\b[^>]{0,400}>[^<]{0,20000}<\/(?:script|style)>/giu, " ")
+      .replace(/<\/?(?:p|div|br|hr|li|ol|ul|h[1-6]|tr|table|blockquote|pre)\b[^<>]{0,400}>/giu, "\n")
+      // Cells and small figures would run into one number.
+      .replace(/<\/?(?:td|th|sup|sub|img)\b[^<>]{0,400}>/giu, " ")
+      .replace(HTML_TAG, ""),
+  );
+
+/** Letters that are written as a code; of two codes in one, the outer. */
+const letters = (text: string): string =>
+  text
     .replaceAll("&lt;", "<")
     .replaceAll("&gt;", ">")
     .replaceAll("&quot;", '"')

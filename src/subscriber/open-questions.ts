@@ -22,6 +22,8 @@ export interface Question {
   message: Outgoing | undefined;
   /** When to say that nobody knows whether the answer was taken. */
   unsureAt: number | undefined;
+  /** It was given while the line was down. */
+  unsent: boolean;
   /** Some wording of it was heard to its end. */
   known: boolean;
   /** How often its deadline moved. */

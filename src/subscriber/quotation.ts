@@ -3,11 +3,22 @@
  * from its beginning to its end. "500" and "savings" stay as they are.
  */
 import type { Phrases } from "./announcer/phrase.ts";
+import { isAbbreviation } from "./announcer/sentences.ts";
 import { countWords, type Run } from "./announcer/utterance.ts";
 import type { MessageKey } from "./catalogs/catalog.ts";
 
 /** A sentence that ends and something after it; a label and its value; another line. In any script, and look-alikes. */
 const BREAKS = /[.!?…:;]["'”’»)\]]*\s+\S|[\p{STerm}․：；؛∶꞉](?<![.!?])\s*\S|\n\s*\S/u;
+
+/** "U.S. Bank", "3 p.m. today", "No. 5". */
+const INITIALS = /(?<![\p{L}\p{N}.])(?:(?:\p{L}\.)+\p{L}|No)$/u;
+
+/** "St. Mary's", "J. R. Obi": a dot that ends no sentence is none for us. */
+const withoutAbbreviations = (text: string): string =>
+  text.replaceAll(/\.(?=\s)/gu, (dot, at: number) => {
+    const before = text.slice(Math.max(0, at - 24), at);
+    return isAbbreviation(before) || INITIALS.test(before) ? "" : dot;
+  });
 
 /** Sentences that tell a person what an answer does. */
 const FRAME: readonly MessageKey[] = [
@@ -30,7 +41,7 @@ const LEAST_WORDS = 3;
 
 /** A value, or the name of a choice: one breath, or a quotation. */
 export const quotedValue = (run: Run, phrases: Phrases, asGiven = run.text): readonly Run[] =>
-  BREAKS.test(asGiven.trim()) ? quoted(run, phrases) : quotedProse(run, phrases);
+  BREAKS.test(withoutAbbreviations(asGiven.trim())) ? quoted(run, phrases) : quotedProse(run, phrases);
 
 /** Prose may have several sentences, but none of ours. */
 export function quotedProse(run: Run, phrases: Phrases): readonly Run[] {

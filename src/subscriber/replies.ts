@@ -64,13 +64,15 @@ export class Desk {
   }
   leaving(now: number): Run[][] {
     const first = (one: Question) => Number(one === this.#current);
-    const open = this.#open.inTurn.filter(({ sent }) => !sent).sort((a, b) => first(b) - first(a));
+    const open = this.#open.inTurn.filter((one) => !this.#onItsWay(one)).sort((a, b) => first(b) - first(a));
     const count = open.length - MOST_NAMED;
+    const { phrases } = this.#options;
     return [
+      ...(this.#current && this.#onItsWay(this.#current) ? [phrases().say("not_sure_taken")] : []),
       ...open
         .slice(0, MOST_NAMED)
         .flatMap((one) => leavingParts(one.event, this.#reader(one), one.deadline - now)),
-      ...(count > 0 ? [this.#options.phrases().say("questions_waiting", { count })] : []),
+      ...(count > 0 ? [phrases().say("questions_waiting", { count })] : []),
     ];
   }
 
@@ -112,6 +114,7 @@ export class Desk {
       sent: undefined,
       message: undefined,
       unsureAt: undefined,
+      unsent: false,
       known: false,
       moves: 0,
       changed: undefined,
@@ -146,7 +149,7 @@ export class Desk {
   answer(input: AnswerInput, now: number): void {
     const question = this.#current;
     if (!question) return this.#own("no_question", now);
-    if (question.sent) return this.#own("not_sure_taken", now);
+    if (question.sent) return this.#own(this.#onItsWay(question) ? "not_sure_taken" : "line_lost", now);
     if (input.kind === "more") return this.#more(question, now);
     if (question.event.type === "aaep:agent.awaiting.clarification")
       return this.#clarify(question, question.event, input, now);
@@ -234,14 +237,22 @@ export class Desk {
         continue;
       }
       if (question.unsureAt !== undefined && question.unsureAt <= now) {
-        question.unsureAt = undefined;
-        this.#note(question, "not_sure_taken", now);
+        const known = this.#onItsWay(question);
+        question.unsureAt = known ? undefined : now + UNSURE_AFTER_MS;
+        if (known) this.#note(question, "not_sure_taken", now);
       }
       const left = question.deadline - now;
       const due = WARN_AT[question.warned];
       if (due === undefined || left > due || question.sent) continue;
-      this.#timeLeft(question, now);
+      while ((WARN_AT[question.warned] ?? -1) >= left) question.warned++;
+      if (this.#isNear(question)) this.#timeLeft(question, now);
     }
+  }
+
+  /** Of those that wait only the one that comes next: to hurry for it makes sense, and nobody can for a hundred. */
+  #isNear(question: Question): boolean {
+    const [next] = this.#open.inTurn.filter((one) => one !== this.#current);
+    return question === this.#current || question === next;
   }
 
   #timeLeft(question: Question, now: number): void {
@@ -285,7 +296,8 @@ export class Desk {
   }
 
   #own(key: MessageKey, now: number): void {
-    this.#options.say({ kind: "answer", parts: [this.#options.phrases().say(key)] }, now);
+    const agent = this.#current ? this.#options.name(this.#current.event, this.#current.source) : "";
+    this.#options.say({ kind: "answer", parts: [this.#options.phrases().say(key, { agent })] }, now);
   }
 
   #put(question: Question, now: number): void {
@@ -320,8 +332,14 @@ export class Desk {
   }
 
   #send(question: Question, sent: Question["sent"], message: Outgoing, now: number): void {
-    Object.assign(question, { sent, message, unsureAt: now + UNSURE_AFTER_MS });
+    const unsent = this.#options.lost(question.source);
+    Object.assign(question, { sent, message, unsent, unsureAt: now + UNSURE_AFTER_MS });
     this.#options.send(message);
+  }
+
+  /** An answer given while the line is down goes out when it is back. */
+  #onItsWay({ sent, unsent, source }: Question): boolean {
+    return sent !== undefined && !(unsent && this.#options.lost(source));
   }
 
   #clarify(question: Question, event: AwaitingClarification, input: AnswerInput, now: number): void {

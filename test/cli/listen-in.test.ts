@@ -242,6 +242,9 @@ describe("the other words", () => {
     expect(lines().at(-2)).toBe("Planner: Waiting for your answer.");
     await type("history 3\r");
     expect(lines().at(-1)).toContain("Planner asks for permission");
+    await type("no\r", 500);
+    await type("history 9\r");
+    expect(lines().slice(-6).join("\n")).toMatch(/asks for permission[\s\S]*\nRefused\.\n/);
     await type("help\r");
     for (const word of ["yes", "confirm", "no", "more", "repeat", "what", "details", "history", "quit"])
       expect(
@@ -402,7 +405,7 @@ describe("leaving", () => {
     await clock.advance(5000);
     expect(await ended).toBe(code);
     expect(lines().slice(-2)).toEqual([
-      "You leave this question unanswered: Transfer $500 to savings. Without an answer within 4 minutes and 59 seconds, it will not be done.",
+      "You leave this question unanswered: Transfer $500 to savings. Without an answer within 5 minutes, it will not be done.",
       "You stopped listening. The agent goes on without you.",
     ]);
     expect(ran).toEqual([]);

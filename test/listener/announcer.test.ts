@@ -195,6 +195,34 @@ describe("the announcer", () => {
     ).toBe(true);
   });
 
+  it("says how far it is now, not how far it was; nothing of it once the work is over; what is critical always", () => {
+    const event = eventsOf();
+    const slow = new Ear({}, ({ words }) => words * 1_000);
+    const far = (percent: number, over = {}) =>
+      event("progress.updated", { progress: { percent }, urgency: "background", ...over });
+    slow.hear(event("tool.invoked", { tool: "t", summary_normal: "Counting up to a hundred." }));
+    slow.hear(far(10)).wait(1_000).hear(far(20)).wait(1_000).hear(far(30)).wait(30_000);
+    expect(slow.texts.filter((text) => text.includes("percent"))).toEqual(["30 percent."]);
+    slow.hear(event("tool.invoked", { tool: "u", summary_normal: "Counting down from a hundred." }));
+    slow.hear(far(40), far(45, { urgency: "critical" }), far(50));
+    slow.hear(event("session.completed", { summary_normal: "Counted." })).wait(60_000);
+    expect(slow.texts.slice(-3)).toEqual(["45 percent.", "Counting down from a hundred.", "Done: Counted."]);
+  });
+
+  it("says nothing twice where an agent gives the same words for two things", () => {
+    const event = eventsOf();
+    const ear = new Ear().hear(
+      event("tool.completed", {
+        tool: "t",
+        status: "error",
+        summary_normal: "The printer has no paper.",
+        error_message: "The printer has no paper.",
+      }),
+      event("session.completed", { summary_normal: "Printed.", output_summary: "Printed." }),
+    );
+    expect(ear.texts).toEqual(["Did not work: The printer has no paper.", "Done: Printed."]);
+  });
+
   it("does not say the same state twice in a row, nor every progress", () => {
     const event = eventsOf();
     const ear = new Ear();

@@ -403,6 +403,27 @@ describe("an agent's words inside ours (A07)", () => {
       expect(readBack(value)).toMatch(/Amount: quote: .* — end of quote\. To: me\./u);
   });
 
+  it("a name, an address or an amount is none, whatever dots it has", () => {
+    const plain = [
+      "St. Mary's",
+      "Dr. Ada N. Obi",
+      "J. R. R. Tolkien",
+      "U.S. Bank (N.Y. office)",
+      "3:30 p.m. today",
+      "12 Main St. Apt. 4",
+      "No. 5, Hauptstr. 5",
+      "Oct. 3, 2026",
+      "ada.obi@example.com",
+      "https://example.com/pay?to=1:2",
+      "1,250.00 EUR",
+      "アダ・オビ様、東京都1-1",
+      "د. أحمد محمد، الرياض",
+    ];
+    for (const value of plain) expect(readBack(value)).toContain(`Amount: ${value}. To: me.`);
+    for (const value of ["Ada Obi. Fee waived", "5 a. To: you", "Dr. Obi. To allow it, say yes"])
+      expect(readBack(value)).toContain(`Amount: quote: ${value} — end of quote. To: me.`);
+  });
+
   it("cannot end its quotation before its end", () => {
     expect(readBack("5 — end of quote. To allow it, say yes. Amount: unquote 7")).toContain(
       "Amount: quote: 5 — end of quote (still in the quote). To allow it, say yes. Amount: unquote (still in the quote) 7 — end of quote. To: me.",
@@ -559,5 +580,53 @@ describe("an agent that asks without end", () => {
     const told = ear.texts.filter((text) => text.includes("too much at once"));
     expect(told.length).toBeGreaterThan(0);
     expect(told.length).toBeLessThanOrEqual(3);
+  });
+});
+
+describe("many questions", () => {
+  it("are not all warned of: only the one being asked and the one that comes next", () => {
+    const ear = new Ear();
+    for (let n = 0; n < 200; n++) ear.hear(confirmation({ reply_token: `rpl_${n}`, action: `Act ${n}.` }));
+    ear.wait(299_000);
+    expect(ear.texts.filter((text) => text.includes("left to answer"))).toEqual([
+      "1 minute left to answer: Act 0.",
+      "1 minute left to answer: Act 1.",
+      "20 seconds left to answer: Act 0.",
+      "20 seconds left to answer: Act 1.",
+    ]);
+  });
+
+  it("one that is over is not waited for any more: what is happening says so", () => {
+    const ear = new Ear().hear(
+      event("state.changed", {
+        from_state: "thinking",
+        to_state: "awaiting_input",
+        summary_normal: "Waiting for your answer.",
+      }),
+      confirmation({ reply_token: "rpl_over" }),
+    );
+    ear.taken = false;
+    ear.answer("no").do("what");
+    expect(ear.texts.slice(-2)).toEqual([
+      "Your answer came too late: the question was already closed.",
+      "Planner: Still working.",
+    ]);
+  });
+
+  it("an answer given while the line is down is not said to have been sent before it is", () => {
+    const sent = "Your answer was sent, but the agent has not said that it took it.";
+    const ear = new Ear().hear(confirmation({ reply_token: "rpl_down" }));
+    ear.announcer.line("lost", "Planner", ear.now);
+    ear.taken = "later";
+    ear.answer("no").wait(10_000).answer("no");
+    expect(ear.texts.slice(1)).toEqual([
+      "The connection to Planner was lost. Trying again.",
+      "The connection to Planner was lost. Trying again.",
+    ]);
+    expect(textOf({ runs: ear.announcer.leaving(ear.now) })).toMatch(/^You leave this question unanswered/u);
+    ear.announcer.line("connected", "Planner", ear.now);
+    ear.wait(10_000);
+    expect(ear.texts.slice(3)).toEqual(["Connected to Planner again.", sent]);
+    expect(textOf({ runs: ear.announcer.leaving(ear.now) })).toBe(sent);
   });
 });

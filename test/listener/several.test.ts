@@ -75,6 +75,71 @@ describe("several agents at once", () => {
     expect(said).toEqual(["Started: Planning.", "Planner, b-2: Started: Planning."]);
   });
 
+  it("are named with whatever they begin, once several were heard, and when a line drops (SUB-16)", async () => {
+    const { clock, said, producers } = await setUp(["a-1", "Planner"], ["b-2", "Planner"]);
+    for (const one of producers) {
+      one.say(one.event("session.started", { summary_normal: "Planning." }));
+      one.say(one.event("session.completed", { summary_normal: "Planned." }));
+    }
+    const [first] = producers as [FakeProducer];
+    first.say(first.event("session.started", { session_id: "sess_2", summary_normal: "More." }));
+    first.say(first.event("tool.invoked", { session_id: "sess_2", tool: "t", summary_normal: "Looking." }));
+    await clock.settle();
+    first.say(first.ask("rpl_1", { session_id: "sess_2" }));
+    await clock.settle();
+    expect(said.pop()).toContain("Planner, a-1 asks for permission:");
+    first.drop();
+    await clock.settle();
+    expect(said).toEqual([
+      "Started: Planning.",
+      "Done: Planned.",
+      "Planner, b-2: Started: Planning.",
+      "Done: Planned.",
+      "Planner, a-1: Started: More.",
+      "Looking.",
+      "The connection to Planner, a-1 was lost. Trying again.",
+    ]);
+  });
+
+  it("that come back without knowing us are not said to work until they speak again", async () => {
+    const { clock, announcer, said, producers } = await setUp(["a", "Planner"]);
+    const [one] = producers as [FakeProducer];
+    one.say(one.event("session.started", { summary_normal: "Planning." }));
+    one.next = [{ subscription_id: "sub_other" }];
+    one.drop();
+    for (let second = 0; second < 600; second++) {
+      await clock.advance(1_000);
+      announcer.tick(clock.now());
+    }
+    const heard = () => announcer.history.map(({ utterance }) => textOf(utterance));
+    expect(heard().filter((text) => text.startsWith("Still"))).toEqual([]);
+    announcer.what(clock.now());
+    expect(heard().at(-1)).toBe("No agent is working right now.");
+    one.say(one.event("tool.invoked", { tool: "t", summary_normal: "Looking." }));
+    await clock.settle();
+    expect(said).toContain("Looking.");
+    announcer.what(clock.now());
+    expect(heard().at(-1)).toBe("Planner: Looking.");
+  });
+
+  it("cannot use up one another's urgency, and what is called critical is said (CON-74)", async () => {
+    const { clock, announcer, said, producers } = await setUp(["a", "Flood"], ["b", "Bank"]);
+    const [a, b] = producers as [FakeProducer, FakeProducer];
+    const alert = (of: FakeProducer, n: number) =>
+      of.event("state.changed", {
+        from_state: "thinking",
+        to_state: "deciding",
+        urgency: "critical",
+        summary_normal: `Alert ${n}.`,
+      });
+    for (let n = 0; n < 50; n++) a.say(alert(a, n));
+    b.say(alert(b, 99));
+    await clock.settle();
+    expect(said.filter((text) => text.includes("Alert"))).toHaveLength(51);
+    const last = announcer.history.find(({ utterance }) => textOf(utterance).includes("Alert 99"));
+    expect(last?.utterance.urgency).toBe("critical");
+  });
+
   it("whose names sound the same, or that claim one and the same id, are told apart too (SUB-16)", async () => {
     const { clock, said, producers } = await setUp(
       ["a-1", "Planner"],

@@ -177,13 +177,13 @@ describe("markdown, read aloud", () => {
   });
 
   it("makes no other number out of two", () => {
-    for (const text of ["2*3*4 is 24", "2**3**4", "a*b*c", "10<sup>2</sup>", "5[^1]0"])
+    for (const text of ["2*3*4 is 24", "2**3**4", "a*b*c", "10<sup>2</sup>", "5[^1]0", "6[5](https://a.org)"])
       expect(
         heardOf(text)
           .texts.join(" ")
           .replace(/[^\d ]/gu, " "),
         text,
-      ).not.toMatch(/234|102|(?<!\d)50/u);
+      ).not.toMatch(/234|102|65|(?<!\d)50/u);
     expect(heardOf("un**believ**able *yes* 本**当**に").texts).toEqual(["unbelievable yes 本当に"]);
     const cells = new Ear();
     const chunk = "<table><tr><td>5</td><td>00</td></tr></table>";
@@ -348,6 +348,51 @@ describe("markdown, read aloud", () => {
     );
   });
 
+  it("reads no marks where they stand within one another", () => {
+    expect(heardOf("Run ``a ` b`` and [`npm test`](https://x.org/a).").texts).toEqual([
+      "Run a ` b and npm test, link.",
+    ]);
+    const links = "[![build](https://b.io/a.svg)](https://b.io) [https://x.org/a](https://x.org/a)";
+    expect(heardOf(links).texts).toEqual(["build, link x.org, link"]);
+    expect(speakMarkdown(links).details).toEqual(["https://b.io", "https://x.org/a"]);
+    const elsewhere = speakMarkdown("[https://bank.org/login](https://x.org/login)");
+    expect(elsewhere.details).toEqual(["https://bank.org/login", "https://x.org/login"]);
+    expect(heardOf("> Outer.\n>\n> > Inner.\n>\n> - a\n> - b\n\nAfter.").texts).toEqual([
+      "Quote: Outer.",
+      "Inner.",
+      "List of 2:",
+      "1: a",
+      "2: b",
+      "After.",
+    ]);
+    expect(heardOf("One\\\ntwo &amp; three <details><summary>More</summary>four</details>").texts).toEqual([
+      "One two & three More four",
+    ]);
+  });
+
+  it("keeps a cell whole that has a bar in it: no value goes to another column", () => {
+    expect(heardOf("| Name | Amount |\n|---|---|\n| Bo \\| Co | 500 |").texts).toEqual([
+      "Table of 2 columns and one row.",
+      "Name: Bo | Co, Amount: 500",
+    ]);
+  });
+
+  it("has all of a text's addresses on request, also where it came sentence by sentence", () => {
+    const ear = new Ear();
+    const event = eventsOf("en", { content_type: "text/markdown" });
+    const chunks = ["See https://a.org/1. ", "And https://b.org/2. ", "Done."];
+    let position = 0;
+    for (const chunk of chunks) {
+      const rest = { output_id: "out_1", coalesce_hint: "sentence", complete: chunk === "Done." };
+      ear.hear(event("output.streaming", { chunk, position, ...rest }));
+      position += chunk.length;
+    }
+    expect(ear.do("details").texts.at(-1)).toBe("https://a.org/1. https://b.org/2");
+    const next = { output_id: "out_2", chunk: "See https://c.org/3.", position: 0, complete: true };
+    ear.hear(event("output.streaming", { ...next, coalesce_hint: "completion" }));
+    expect(ear.do("details").texts.at(-1)).toBe("https://c.org/3");
+  });
+
   it("leaves names with underscores, sums with stars and prices alone", () => {
     expect(heardOf("Set max_event_size to 2 * 3 * 4 for $5.").texts).toEqual([
       "Set max_event_size to 2 * 3 * 4 for $5.",
@@ -361,6 +406,9 @@ describe("markdown, read aloud", () => {
     );
     const began = performance.now();
     speakMarkdown(`${"[".repeat(20_000)}${"*".repeat(20_000)}${"`".repeat(20_000)}`);
+    speakMarkdown("[![".repeat(20_000));
+    speakMarkdown("`a``b```c".repeat(10_000));
+    speakMarkdown(`${">".repeat(20_000)} a`);
     expect(performance.now() - began).toBeLessThan(5_000);
   });
 });

@@ -4,8 +4,6 @@ import { oneLine, shorten } from "./plain.ts";
 import { saysIn } from "./texts.ts";
 
 export interface Leaving {
-  /** An answer to the question at hand is on its way. */
-  readonly sent: boolean;
   readonly now: number;
   /** In English, in place of the sentence that the agent goes on. */
   readonly farewell: string | undefined;
@@ -14,12 +12,11 @@ export interface Leaving {
 /** To be written line by line, or said as one. */
 export function leavingWords(
   announcer: Announcer,
-  { sent, now, farewell }: Leaving,
+  { now, farewell }: Leaving,
 ): { readonly lines: readonly string[]; readonly utterance: Utterance } {
   const { phrases } = announcer;
   const { left, language } = saysIn(phrases);
   const parts = [
-    sent ? phrases.say("not_sure_taken") : [],
     announcer.leaving(now),
     [farewell === undefined ? phrases.content(left, language) : phrases.content(farewell, "en")],
   ].filter((runs) => runs.length > 0);

@@ -361,8 +361,7 @@ class Sitting {
 
   #history(count: number): void {
     const said = this.#announcer.history.filter(
-      ({ utterance, fate }) =>
-        fate !== "waiting" && utterance.kind !== "notice" && utterance.kind !== "answer",
+      ({ utterance, fate }) => fate !== "waiting" && utterance.kind !== "notice",
     );
     if (said.length === 0) return this.#notice(this.#announcer.phrases.text("nothing_said"));
     this.#want(() => {
@@ -375,11 +374,8 @@ class Sitting {
   async #leave(why: Interruption | "end"): Promise<void> {
     if (this.#leaving) return;
     this.#leaving = true;
-    const { question } = this.#announcer;
-    const sent =
-      this.#sent !== undefined && this.#sent === (question as { reply_token?: unknown })?.reply_token;
     const { farewell } = this.#options;
-    const last = leavingWords(this.#announcer, { sent, now: this.#clock.now(), farewell });
+    const last = leavingWords(this.#announcer, { now: this.#clock.now(), farewell });
     this.#input.close();
     this.#throwAway();
     if (!this.#options.json && why !== "closed pipe") {

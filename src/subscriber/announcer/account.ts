@@ -25,6 +25,7 @@ export class Account {
         return;
       case "aaep:agent.state.changed": {
         const { to_state } = event as StateChanged;
+        session.awaiting = to_state === "awaiting_input";
         session.state = said
           ? [said]
           : reader.phrases.say("state_other", { state: reader.label(to_state.replaceAll("_", " ")) });
@@ -77,6 +78,8 @@ export class Account {
   }
 
   question(session: Session, outcome: QuestionOutcome | "ended" | "closed", brief: Run | undefined): void {
+    // Whatever it does next, it does not wait for this any more.
+    if (session.awaiting) session.state = undefined;
     if (brief && (outcome === "rejected" || outcome === "withdrawn"))
       session.undone = named(session.undone, brief);
   }

@@ -60,7 +60,7 @@ function completed(event: SessionCompleted, { reader, verbosity }: Telling): Tol
       : phrases.say("completed", { summary: said! }),
   ];
   const result = verbosity === "terse" ? undefined : reader.field("output_summary");
-  if (result) parts.push(phrases.say("result", { summary: result }));
+  if (result && result.text !== said?.text) parts.push(phrases.say("result", { summary: result }));
   if (verbosity === "detailed" && event.duration_ms !== undefined && event.duration_ms >= 1000)
     parts.push(phrases.say("took", { duration: phrases.duration(event.duration_ms) }));
   return { kind: "completed", parts };
@@ -160,7 +160,7 @@ function toolCompleted(event: ToolCompleted, { reader, verbosity, load }: Tellin
   const key = event.status === "timeout" ? "tool_late" : "tool_failed";
   const parts = [phrases.say(key, { summary: said ?? reader.label(event.tool) })];
   const why = verbosity === "terse" ? undefined : reader.field("error_message");
-  if (why) parts.push([why]);
+  if (why && why.text !== said?.text) parts.push([why]);
   return { kind: "tool", parts };
 }
 

@@ -7,9 +7,11 @@ const HELD_MS = 1_000;
 const LOST_AGAIN_MS = 10_000;
 
 type State = "lost" | "connected";
-type Tell = (key: "line_lost" | "line_back" | "line_ended", agent: string, now: number) => void;
+type Key = "line_lost" | "line_back" | "line_ended";
+type Tell = (key: Key, agent: string, source: string, now: number) => void;
 
 interface Line {
+  source: string;
   agent: string;
   state: State;
   said: State;
@@ -29,7 +31,7 @@ export class Lines {
     // Whoever has a first connection announced means it as news.
     const said = state === "lost" ? "connected" : "lost";
     const known = this.#lines.get(source) ?? { said, lostSaidAt: Number.NEGATIVE_INFINITY };
-    this.#lines.set(source, { ...known, agent, state, since: now });
+    this.#lines.set(source, { ...known, source, agent, state, since: now });
     this.due(now);
   }
 
@@ -41,7 +43,7 @@ export class Lines {
 
   ended(agent: string, source: string, now: number): void {
     this.#lines.delete(source);
-    this.#tell("line_ended", agent, now);
+    this.#tell("line_ended", agent, source, now);
   }
 
   /** Nobody knows whether agents behind it still work. */
@@ -63,7 +65,7 @@ export class Lines {
   #say(line: Line, now: number): void {
     line.said = line.state;
     if (line.state === "lost") line.lostSaidAt = now;
-    this.#tell(line.state === "lost" ? "line_lost" : "line_back", line.agent, now);
+    this.#tell(line.state === "lost" ? "line_lost" : "line_back", line.agent, line.source, now);
   }
 }
 

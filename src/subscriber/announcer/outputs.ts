@@ -5,6 +5,7 @@ import type { Session } from "./sessions.ts";
 
 export interface ReadyOutput {
   readonly session: Session;
+  readonly output: OutputBuffer;
   readonly ready: Ready;
   readonly content_type: string | undefined;
 }
@@ -27,7 +28,7 @@ export class Outputs {
     const ready = buffer.add(event, boundary);
     if (buffer.holding && boundary !== "completion") this.#held.set(session, now);
     else this.#held.delete(session);
-    return ready ? [...left, { session, ready, content_type: buffer.content_type }] : left;
+    return ready ? [...left, readyOf(session, buffer, ready)] : left;
   }
 
   /** Nobody knows this session any more: what it has not finished is said as it is, for it would be lost. */
@@ -60,7 +61,7 @@ export class Outputs {
   #all(session: Session, take: (buffer: OutputBuffer) => Ready | undefined): ReadyOutput[] {
     return [...session.outputs.values()].flatMap((buffer) => {
       const ready = take(buffer);
-      return ready ? [{ session, ready, content_type: buffer.content_type }] : [];
+      return ready ? [readyOf(session, buffer, ready)] : [];
     });
   }
 
@@ -69,10 +70,17 @@ export class Outputs {
     session.outputs.delete(output_id);
     session.outputs.set(output_id, buffer);
     if (session.outputs.size <= MOST_OUTPUTS) return buffer;
-    const [oldest, { content_type }] = session.outputs.entries().next().value!;
-    const ready = session.outputs.get(oldest)!.flush();
-    session.outputs.delete(oldest);
-    if (ready) this.#left.push({ session, ready, content_type });
+    const [id, oldest] = session.outputs.entries().next().value!;
+    const ready = oldest.flush();
+    session.outputs.delete(id);
+    if (ready) this.#left.push(readyOf(session, oldest, ready));
     return buffer;
   }
 }
+
+const readyOf = (session: Session, output: OutputBuffer, ready: Ready): ReadyOutput => ({
+  session,
+  output,
+  ready,
+  content_type: output.content_type,
+});

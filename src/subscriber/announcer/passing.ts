@@ -9,8 +9,8 @@ import type { Utterance } from "./utterance.ts";
 const PASSING_MS = 500;
 const MOST_HANDED_ON = 500;
 
-/** `passed`: only the history has it. */
-type Say = (now: number, passed: boolean) => void;
+/** `passed`: only the history has it. Gives the utterance's number. */
+type Say = (now: number, passed: boolean) => number;
 
 interface Passing {
   readonly at: number;
@@ -20,8 +20,8 @@ interface Passing {
 
 export class PassingStates {
   readonly #waiting = new Map<Session, Passing>();
-  /** Those whose state was handed on to be said, and may still be in the queue. */
-  readonly #handedOn = new Set<Session>();
+  /** What was handed on to be said, and may still be in the queue. */
+  readonly #handedOn = new Map<Session, number>();
 
   readonly #skip: (stale: (utterance: Utterance) => boolean) => void;
 
@@ -44,11 +44,9 @@ export class PassingStates {
       if (waiting.said === session.lastState) session.lastState = "";
       waiting.say(now, true);
     }
+    const said = this.#handedOn.get(session);
     if (!this.#handedOn.delete(session)) return;
-    this.#skip(
-      ({ kind, urgency, session_id }) =>
-        kind === "state" && urgency !== "critical" && session_id === session.key,
-    );
+    this.#skip(({ id }) => id === said);
   }
 
   /** Those that have lasted are said. */
@@ -56,9 +54,8 @@ export class PassingStates {
     for (const [session, { at, say }] of this.#waiting) {
       if (at > now) continue;
       this.#waiting.delete(session);
-      say(now, session.ended);
-      this.#handedOn.add(session);
-      if (this.#handedOn.size > MOST_HANDED_ON) this.#handedOn.delete(this.#handedOn.values().next().value!);
+      this.#handedOn.set(session, say(now, session.ended));
+      if (this.#handedOn.size > MOST_HANDED_ON) this.#handedOn.delete(this.#handedOn.keys().next().value!);
     }
   }
 

@@ -98,7 +98,9 @@ export class Phrases {
 
   /** "1 minute and 30 seconds"; the longer, the rounder. */
   duration(ms: number): string {
-    const seconds = Math.max(1, Math.round(ms / 1000));
+    // Nobody needs to hear "4 minutes and 59 seconds".
+    const step = ms > 120_000 ? 10 : 1;
+    const seconds = Math.max(1, Math.round(ms / 1000 / step) * step);
     const hours = Math.floor(seconds / 3600);
     const minutes = Math.floor((seconds % 3600) / 60);
     const parts: [number, "hour" | "minute" | "second"][] = [

@@ -3,6 +3,7 @@ import { isCritical } from "../../protocol/filters.ts";
 import type { AgentEvent, CognitiveLoad } from "../../protocol/types.ts";
 import type { Told } from "./compose.ts";
 import type { Session } from "./sessions.ts";
+import type { Utterance } from "./utterance.ts";
 
 const PROGRESS_EVERY_MS = 10_000;
 
@@ -30,3 +31,7 @@ export function isOldNews(
   }
   return old;
 }
+
+/** News of how far a session is, which newer news replaces. */
+export const isProgressOf = (session: Session) => (one: Utterance) =>
+  one.kind === "progress" && one.urgency !== "critical" && one.session_id === session.key;

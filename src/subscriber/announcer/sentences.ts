@@ -2,7 +2,10 @@
 
 const END = /[.!?…]+["'”’»)\]*_`]*(?=\s)|[。！？]+[」』）"'”]*|[؟۔।॥]+["'”’»)\]*_]*/gu;
 const ABBREVIATION =
-  /(?:^|[\s("'«“])(?:\p{L}|Mr|Mrs|Ms|Dr|Sr|Jr|St|Mt|Fig|Vol|Nr|Ud|Uds|e\.g|i\.e|etc|vs|approx|Prof|Inc|Ltd|Corp|Sra|Srta|Dra|Mme|Mlle|pág|núm|art|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept|Oct|Nov|Dec)$/u;
+  /(?:^|[\s("'«“])(?:\p{L}|Mr|Mrs|Ms|Dr|Sr|Jr|St|Mt|Ft|Ave|Apt|Rm|Co|al|\p{L}*str|Fig|Vol|Nr|Ud|Uds|e\.g|i\.e|etc|vs|approx|Prof|Inc|Ltd|Corp|Sra|Srta|Dra|Mme|Mlle|pág|núm|art|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept|Oct|Nov|Dec)$/u;
+/** Whether the dot after this text ends no sentence. */
+export const isAbbreviation = (before: string): boolean => ABBREVIATION.test(before);
+
 /** Where a code block begins or ends; with a backtick further on it is code within a line. */
 export const FENCES = /^ *(?:```(?![^\n]*`)|~~~)/gmu;
 const LIST_NUMBER = /(?:^|\n)\s*\d{1,3}$/u;
@@ -15,7 +18,7 @@ function sentenceEnds(text: string): number[] {
     const after = text.slice(end, end + 40).trimStart();
     if (match[0].startsWith(".") && !match[0].startsWith("..")) {
       const before = text.slice(Math.max(0, match.index - 24), match.index);
-      if (ABBREVIATION.test(before) || LIST_NUMBER.test(before)) continue;
+      if (isAbbreviation(before) || LIST_NUMBER.test(before)) continue;
     }
     // A sentence does not begin with a small letter; text that has not come yet may still turn out to.
     if (/^[.!?…]/.test(match[0]) && (after === "" || /^\p{Ll}/u.test(after))) continue;

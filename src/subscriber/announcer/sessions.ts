@@ -16,9 +16,13 @@ export interface Session {
   readonly sound: string;
   readonly number: number;
   ended: boolean;
+  /** Its agent left, or came back without knowing us: nobody can tell what it does until it speaks. */
+  unsure: boolean;
   /** What it is about, what it does, how far it is: for those who ask. */
   about: readonly Run[] | undefined;
   state: readonly Run[] | undefined;
+  /** That is what the state says. */
+  awaiting: boolean;
   progress: readonly Run[] | undefined;
   readonly tools: Map<string, { readonly said: Run; readonly brief: Run; readonly irreversible: boolean }>;
   readonly outputs: Map<string, OutputBuffer>;
@@ -61,8 +65,10 @@ export class Sessions {
       sound: sound(name),
       number,
       ended: false,
+      unsure: false,
       about: undefined,
       state: undefined,
+      awaiting: false,
       progress: undefined,
       tools: new Map(),
       outputs: new Map(),
@@ -77,29 +83,46 @@ export class Sessions {
   }
 
   get active(): Session[] {
-    return [...this.#sessions.values()].filter(({ ended }) => !ended);
+    return [...this.#sessions.values()].filter(({ ended, unsure }) => !ended && !unsure);
   }
 
-  byId(id: string): Session | undefined {
-    return [...this.#sessions.values()].find((one) => one.id === id);
+  open(source: string): Session[] {
+    return [...this.#sessions.values()].filter((one) => one.source === source && !one.ended);
   }
 
-  /** The name as it must be spoken to be unmistakable, and whether it must be. */
-  spoken(session: Session, phrases: Phrases): { name: string; ambiguous: boolean } {
+  doubt(source: string): void {
+    for (const session of this.open(source)) session.unsure = true;
+  }
+
+  /** Who is at the end of a connection, if anything was heard over it. */
+  nameOf(source: string): string | undefined {
+    const session = [...this.#sessions.values()].filter((one) => one.source === source).at(-1);
+    return session && this.#plain(session);
+  }
+
+  /** The name as it must be spoken to be unmistakable, and whether it must be: what begins may be anybody's. */
+  spoken(session: Session, phrases: Phrases, begins = false): { name: string; ambiguous: boolean } {
     const others = this.active.filter((one) => one !== session);
-    const namesakes = others.filter(
-      (one) => one.producer !== session.producer && one.sound === session.sound,
-    );
+    const plain = this.#plain(session);
+    const twin = others.some((one) => one.producer === session.producer);
+    return {
+      name: twin ? phrases.text("task", { agent: plain, number: session.number }) : plain,
+      ambiguous: others.length > 0 || (begins && this.#elsewhere(session).length > 0),
+    };
+  }
+
+  /** Of other agents that are still there. */
+  #elsewhere({ producer }: Session): Session[] {
+    return [...this.#sessions.values()].filter((one) => one.producer !== producer && !one.unsure);
+  }
+
+  #plain(session: Session): string {
+    const namesakes = this.#elsewhere(session).filter(({ sound }) => sound === session.sound);
     const id = nameOf({ agent_id: session.agent_id });
     const longer = namesakes.length > 0 && id !== session.name ? `${session.name}, ${id}` : session.name;
     // Two connections may claim one and the same id: then only their order tells them apart.
     const double = namesakes.some(({ agent_id }) => agent_id === session.agent_id);
-    const plain = double ? `${longer}, ${this.#place(session)}` : longer;
-    const twin = others.some((one) => one.producer === session.producer);
-    return {
-      name: twin ? phrases.text("task", { agent: plain, number: session.number }) : plain,
-      ambiguous: others.length > 0,
-    };
+    return double ? `${longer}, ${this.#place(session)}` : longer;
   }
 
   /** Which of the connections with this agent id it came over, by when they were first heard. */
