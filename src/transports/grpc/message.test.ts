@@ -106,7 +106,9 @@ describe("an AaepMessage", () => {
   it("names the type of an event, wherever in it that stands: GRPC-02", () => {
     const of = (event: object) =>
       Buffer.from(
-        readFields(encodeEvent({ event_id: "1", json: JSON.stringify(event), critical: false, cursor: true }))!.get(2) ?? [],
+        readFields(
+          encodeEvent({ event_id: "1", json: JSON.stringify(event), critical: false, cursor: true }),
+        )!.get(2) ?? [],
       ).toString();
     expect(of({ "@context": "c", type: "aaep:agent.session.started" })).toBe("aaep:agent.session.started");
     expect(of({ "@context": ["c", "d"], type: "aaep:agent.session.started" })).toBe(
