@@ -15,7 +15,7 @@
  *
  * For a thousand listeners 4 ms are too short to write to each, and there the sides differ in more than speed. Whoever
  * writes while it is told holds up the agent, which therefore says less in a second. Ours gathers: it rests after a round
- * of writes, as long as the round took and 20 ms at most, unless an event is critical, and what was said meanwhile
+ * of writes, 8 ms at most, unless an event is critical, and what was said meanwhile
  * goes out in one write. So most of what `single` shows is fewer writes, bought with a wait: `ms_until_all_have_heard` is
  * that wait. `alone` is the comparison of one write with one write.
  *

@@ -7,7 +7,7 @@ import { type Outlet, Writer } from "./writer.ts";
 const CAP = 900;
 /** As many sockets as need a rest after a round of writes. */
 const SOCKETS = 64;
-const MOST_REST_MS = 20;
+const MOST_REST_MS = 8;
 
 let now = performance.now() + 3_600_000;
 beforeEach(() => {

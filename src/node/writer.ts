@@ -111,11 +111,12 @@ let flushing: Writer[] = [];
 
 /**
  * With many sockets most of a server's time is the system's, one write after another, and meanwhile nothing is read: a
- * person's "stop" would have to wait. So after a round of writes what can wait does, as long as the round took;
+ * person's "stop" would have to wait. So after a round of writes what can wait does, a few milliseconds at most;
  * meanwhile more gathers, and goes out in the same write. Where there are few sockets nothing waits.
  */
 const MANY = 64;
-const MOST_REST_MS = 20;
+const REST = 4;
+const MOST_REST_MS = 8;
 let restUntil = 0;
 /** Whether a round of writes is on its way: in this turn, or after the rest. */
 let coming: NodeJS.Immediate | NodeJS.Timeout | undefined;
@@ -148,7 +149,7 @@ function flushAll(): void {
   }
   if (flushing.length >= MANY) {
     const ended = performance.now();
-    restUntil = ended + Math.min(MOST_REST_MS, ended - began);
+    restUntil = ended + Math.min(MOST_REST_MS, REST * (ended - began));
   }
   flushing.length = 0;
   nothing = new Batch();
