@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { afterAll, afterEach, describe, expect, it } from "vitest";
 import { type Serving, serve } from "../../src/node/index.ts";
 import { bankSession, begin, env, eventsIn, ownFolder, startAgent } from "./capture-support.ts";
-import { earshot, start } from "./support.ts";
+import { earshot, start, terminal } from "./support.ts";
 
 const folder = ownFolder("capture");
 afterAll(folder.remove);
@@ -65,7 +65,7 @@ describe("earshot capture", () => {
   });
 
   it("says where to start where no agent is running", async () => {
-    const { code, err } = await earshot(["capture"]);
+    const { code, err } = await earshot(["capture"], "", terminal({ env: env() }));
     expect(code).toBe(3);
     expect(err).toContain("or say where one is: npx earshot capture http://127.0.0.1:4600");
   });
