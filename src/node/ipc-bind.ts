@@ -128,6 +128,9 @@ async function take(path: string, bound: string, beside: () => string): Promise<
 
 /** Two that start at once may both have found it dead, and one of them be there by now: so what was moved is looked at again. */
 function moveAway(path: string, away: string, dead: Stats): void {
+  // Knocking took a while, and another may have taken the name meanwhile: then there is nothing to move.
+  const now = statOf(path);
+  if (!now || !same(now, dead)) return;
   try {
     renameSync(path, away);
   } catch (error) {
