@@ -114,14 +114,18 @@ describe("F24: a backdated reply", () => {
 describe("CON-12: an honest yes, and a clock that was set", () => {
   const HOUR = 3_600_000;
   const FORTY_YEARS = 40 * 365 * 24 * HOUR;
+  const asked = async () => {
+    const world = await openWorld();
+    const ear = await world.connect();
+    const session = world.agent.start({ summary: "Moving money." });
+    const outcome = session.tool({ ...TRANSFER, timeout_seconds: 120 }, () => 1);
+    return { world, ear, outcome };
+  };
 
   it.each([-HOUR, HOUR, -FORTY_YEARS, FORTY_YEARS])(
     "counts where the clock they share jumps by %d ms before it",
     async (ms) => {
-      const world = await openWorld();
-      const ear = await world.connect();
-      const session = world.agent.start({ summary: "Moving money." });
-      const outcome = session.tool({ ...TRANSFER, timeout_seconds: 120 }, () => 1);
+      const { world, ear, outcome } = await asked();
       await world.advance(60);
       world.clock.jump(ms);
       await world.advance(30);
@@ -134,10 +138,7 @@ describe("CON-12: an honest yes, and a clock that was set", () => {
     ["four minutes behind", -240_000],
     ["four minutes ahead", 240_000],
   ])("counts where only the listener's clock is %s", async (_, ms) => {
-    const world = await openWorld();
-    const ear = await world.connect();
-    const session = world.agent.start({ summary: "Moving money." });
-    const outcome = session.tool({ ...TRANSFER, timeout_seconds: 120 }, () => 1);
+    const { world, ear, outcome } = await asked();
     await world.advance(60);
     const timestamp = new Date(Date.parse(world.clock.timestamp()) + ms).toISOString();
     expect(await ear.accept(ear.question, { timestamp })).toBe(true);
@@ -145,10 +146,7 @@ describe("CON-12: an honest yes, and a clock that was set", () => {
   });
 
   it("does not make a late one count", async () => {
-    const world = await openWorld();
-    const ear = await world.connect();
-    const session = world.agent.start({ summary: "Moving money." });
-    const outcome = session.tool({ ...TRANSFER, timeout_seconds: 120 }, () => 1);
+    const { world, ear, outcome } = await asked();
     await world.settle();
     const { question } = ear;
     await world.advance(120);
