@@ -8,7 +8,7 @@ import { createSession } from "better-sse";
 import { type ServerOptions, Server as SocketIoServer } from "socket.io";
 import { WebSocketServer } from "ws";
 import { createProducer } from "../src/index.ts";
-import { serve } from "../src/node/index.ts";
+import { serve } from "../src/server/index.ts";
 
 export const KINDS = [
   "floor",

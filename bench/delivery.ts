@@ -6,8 +6,8 @@
  */
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { createSegmenter, SENTENCE, WORD } from "../src/delivery/segment.ts";
 import type { Terms } from "../src/protocol/terms.ts";
+import { createSegmenter, SENTENCE, WORD } from "../src/text/segmenter/segmenter.ts";
 import { createHall, fill } from "./_hall.ts";
 import { median, print } from "./_report.ts";
 import { createRandom, distinctShape, type Event, mixedRates, type Script, writeScript } from "./_session.ts";

@@ -24,9 +24,9 @@ import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/
 import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
 import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
 import { LoggingMessageNotificationSchema } from "@modelcontextprotocol/sdk/types.js";
-import { subscribe } from "../src/connect/index.ts";
 import { createProducer } from "../src/index.ts";
-import { serve } from "../src/node/index.ts";
+import { serve } from "../src/server/index.ts";
+import { subscribe } from "../src/subscriber/index.ts";
 import { median, print } from "./_report.ts";
 
 const EVENTS = Number(process.env["E2E_EVENTS"] ?? 20_000);

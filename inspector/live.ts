@@ -1,6 +1,7 @@
 /** The agent of this page: four subscriptions, each on a WebSocket of its own, so that no limit of HTTP counts. */
-import { type ClientTransport, Subscriber, transportFor } from "../src/connect/index.ts";
+
 import type { AgentEvent } from "../src/protocol/index.ts";
+import { type ClientTransport, Subscriber, transportFor } from "../src/subscriber/index.ts";
 import type { Board } from "./board.ts";
 import type { ListenerKind } from "./listeners.ts";
 import { keepPumping, type Source } from "./source.ts";

@@ -10,7 +10,7 @@ import { root } from "./run.mjs";
 export const MOST_BYTES = 40 * 1024;
 
 /** Transports no browser has, and keys only a program of its own would pin. */
-const ELSEWHERE = /(?:transports\/(?:grpc|ipc|stdio)\/client|subscriber\/trust)\.(?:ts|js)$/;
+const ELSEWHERE = /(?:transports\/(?:grpc|ipc|stdio)\/client|(?:^\.|subscriber)\/trust)\.(?:ts|js)$/;
 
 /** Written for people, shipped without the blanks. */
 const packed = (css) =>

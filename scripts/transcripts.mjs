@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { load } from "./load.mjs";
 import { root } from "./run.mjs";
 
-const { renew } = await load("test/desk/transcripts.ts");
+const { renew } = await load("test/transports/transcripts.ts");
 const page = join(root, "docs/wire.md");
 writeFileSync(page, await renew(readFileSync(page, "utf8")));
 console.log("docs/wire.md");

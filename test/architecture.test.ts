@@ -16,38 +16,36 @@ type Grant = string | { types: string } | { lazy: string };
 const CLIENTS = "transports/*/client";
 
 const MAY_IMPORT: Record<string, readonly Grant[]> = {
-  protocol: [],
+  protocol: ["text/language"],
   framing: [],
-  delivery: ["protocol"],
-  subscriber: ["protocol"],
-  hub: ["protocol", "delivery"],
-  producer: ["protocol", "hub", "stores/memory", "backplanes/memory"],
-  connect: ["protocol", "framing", "subscriber", { lazy: CLIENTS }],
+  text: [{ types: "protocol" }],
+  delivery: ["protocol", "text"],
+  subscriber: ["protocol", "text", "framing", { lazy: CLIENTS }],
+  hub: ["protocol", "text", "delivery"],
+  producer: ["protocol", "text", "hub", "stores/memory", "backplanes/memory"],
   auth: ["protocol"],
   transports: ["protocol", "framing", { types: "auth" }],
   stores: ["protocol", { types: "hub" }],
   backplanes: ["protocol", { types: "hub" }],
-  voices: ["protocol", "subscriber", "connect"],
-  web: ["protocol", "subscriber", "connect"],
-  bridges: ["protocol", "producer", "subscriber", "connect", "transports/memory"],
-  testing: ["protocol", "producer", "subscriber", "connect", "transports/memory"],
-  conformance: ["protocol", "framing", "subscriber", "connect", CLIENTS],
-  node: [
-    ..."protocol framing delivery subscriber hub producer connect auth transports stores backplanes".split(
-      " ",
-    ),
+  voices: ["protocol", "text", "subscriber"],
+  web: ["protocol", "text", "subscriber"],
+  bridges: ["protocol", "producer", "subscriber", "transports/memory"],
+  testing: ["protocol", "producer", "subscriber", "transports/memory"],
+  conformance: ["protocol", "framing", "text", "subscriber", CLIENTS],
+  server: [
+    ..."protocol framing text delivery subscriber hub producer auth transports stores backplanes".split(" "),
     ..."voices web bridges testing conformance".split(" "),
   ],
   // Public entry points only: see `roomProblems`.
   cli: [],
-  // The package's front door, src/index.ts.
-  "": ["protocol", "producer", "subscriber", "connect"],
+  // The package's main entry point, src/index.ts.
+  "": ["protocol", "producer", "subscriber"],
 };
 
 /** They run in browsers and workers too. */
-const CORE = ["protocol", "framing", "delivery", "hub", "producer", "subscriber", "connect"];
+const CORE = ["protocol", "framing", "delivery", "hub", "producer", "subscriber", "text"];
 
-const MOST_LINES = 400;
+const MOST_LINES = 700;
 /** Data, not logic: a table does not get clearer by being cut in two. */
 const MAY_BE_LONG = [/^src\/[\w/-]*\/(?:generated|schema)\//, /^src\/conformance\/requirements/];
 
@@ -97,17 +95,18 @@ describe("the check itself", () => {
     ["src/protocol/a.ts", 'import { x } from "../hub/hub.ts";'],
     ["src/protocol/a.ts", 'export type { X } from "../delivery/cut.ts";'],
     ["src/delivery/a.ts", 'import { x } from "../subscriber/index.ts";'],
+    ["src/text/a.ts", 'import { x } from "../protocol/parse.ts";'],
     ["src/hub/a.ts", 'import { x } from "../stores/memory.ts";'],
     ["src/producer/a.ts", 'import { x } from "../stores/embedded.ts";'],
-    ["src/connect/a.ts", 'import { x } from "../transports/sse/client.ts";'],
-    ["src/connect/a.ts", 'const x = await import("../transports/sse/server.ts");'],
+    ["src/subscriber/a.ts", 'import { x } from "../transports/sse/client.ts";'],
+    ["src/subscriber/a.ts", 'const x = await import("../transports/sse/server.ts");'],
     ["src/transports/sse/server.ts", 'import type { Hub } from "../../hub/hub.ts";'],
     ["src/transports/sse/server.ts", 'import { x } from "../websocket/server.ts";'],
     ["src/transports/sse/server.ts", 'import { check } from "../../auth/bearer.ts";'],
     ["src/stores/embedded.ts", 'import { createHub } from "../hub/hub.ts";'],
     ["src/conformance/runner.ts", 'import { x } from "../transports/sse/server.ts";'],
     ["src/conformance/runner.ts", 'let x: import("../hub/hub.ts").Hub;'],
-    ["src/node/serve.ts", 'import { x } from "../cli/main.ts";'],
+    ["src/server/serve.ts", 'import { x } from "../cli/main.ts";'],
     ["src/cli/main.ts", 'import { x } from "../hub/hub.ts";'],
     ["src/attic/a.ts", "export const x = 1;"],
     ["src/hub/a.ts", 'import { x } from "../../test/support/messages.ts";'],
@@ -124,10 +123,10 @@ describe("the check itself", () => {
       'import { x } from "../stores/memory.ts"; import { y } from "../backplanes/memory/index.ts";',
     ],
     [
-      "src/connect/a.ts",
+      "src/subscriber/a.ts",
       'import type { X } from "../transports/sse/client.ts"; await import("../transports/sse/client.ts");',
     ],
-    ["src/connect/a.ts", 'import { type X, type Y } from "../transports/sse/client.ts";'],
+    ["src/subscriber/a.ts", 'import { type X, type Y } from "../transports/sse/client.ts";'],
     [
       "src/transports/sse/server.ts",
       'import type { Principal } from "../../auth/principal.ts"; import { x } from "./fields.ts";',
@@ -151,17 +150,17 @@ describe("the check itself", () => {
   it("sees Node modules with and without prefix, and packages by their name", () => {
     expect(nodeProblems("src/hub/a.ts", 'import { x } from "node:fs";')).toHaveLength(1);
     expect(nodeProblems("src/hub/a.ts", 'await import("fs/promises");')).toHaveLength(1);
-    expect(nodeProblems("src/node/a.ts", 'import { x } from "node:fs";')).toEqual([]);
-    expect(packageProblems("src/node/a.ts", 'import { x } from "node:fs";')).toEqual([]);
+    expect(nodeProblems("src/server/a.ts", 'import { x } from "node:fs";')).toEqual([]);
+    expect(packageProblems("src/server/a.ts", 'import { x } from "node:fs";')).toEqual([]);
     for (const name of ["zod", "ajv/dist/2020.js", "@biomejs/biome", "never-heard-of"]) {
-      expect(packageProblems("src/node/a.ts", `import x from "${name}";`)).toHaveLength(1);
+      expect(packageProblems("src/server/a.ts", `import x from "${name}";`)).toHaveLength(1);
     }
     expect(entryProblems("examples/x/main.mjs", 'import { x } from "../../src/hub/hub.ts";')).toHaveLength(1);
     expect(entryProblems("examples/x/main.mjs", 'import { x } from "earshot/hub/questions";')).toHaveLength(
       1,
     );
     expect(entryProblems("examples/x/main.mjs", 'import { parse } from "earshot/protocol";')).toEqual([]);
-    expect(lengthProblems("src/hub/a.ts", "\n".repeat(401))).toHaveLength(1);
+    expect(lengthProblems("src/hub/a.ts", "\n".repeat(701))).toHaveLength(1);
   });
 });
 

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { basename } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { createSite } from "earshot/node";
+import { createSite } from "earshot/server";
 import { agent, answer } from "./agent.mjs";
 
 // Everything comes from here, and nothing else may.

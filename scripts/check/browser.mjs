@@ -34,7 +34,7 @@ const elsewhere = {
   name: "elsewhere",
   setup: ({ onResolve }) =>
     onResolve(
-      { filter: /(?:transports\/(?:ipc|stdio|grpc)\/client|subscriber\/trust)\.ts$|^ws$/ },
+      { filter: /(?:transports\/(?:ipc|stdio|grpc)\/client|(?:^\.|subscriber)\/trust)\.ts$|^ws$/ },
       ({ path }) => ({
         path,
         external: true,
@@ -46,7 +46,7 @@ const from = (contents, plugins = []) =>
 
 /** Ours beside what others ask a page to load for hearing an agent. */
 export async function findSubscribeSize() {
-  const ours = await from('export { subscribe } from "./src/connect/index.ts";', [elsewhere]);
+  const ours = await from('export { subscribe } from "./src/subscriber/index.ts";', [elsewhere]);
   const agUi = await from('export { HttpAgent } from "@ag-ui/client";');
   const mcp = await from(
     'export { Client } from "@modelcontextprotocol/sdk/client/index.js";' +

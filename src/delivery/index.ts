@@ -1,4 +1,6 @@
 /** `earshot/delivery`: one log, many listeners, each with its own honored stream. Pure; the clock is passed in. */
+
+export { createSegmenter, type Segmenter, segmentText } from "../text/segmenter/segmenter.ts";
 export { LONGEST_PAUSE_MS } from "./budget.ts";
 export { type Cursor, decodeId, encodeEventId } from "./cursor.ts";
 export { type Attachment, type AttachOptions, Engine, type EngineOptions } from "./engine.ts";
@@ -6,7 +8,6 @@ export type { LogEntry, LogIdentity } from "./entry.ts";
 export type { Delivery, View } from "./lane.ts";
 export { ENGLISH_WORDS, type GapReason, type NoticeWords } from "./notices.ts";
 export { createOutputText, type OutputText } from "./output-text.ts";
-export { createSegmenter, type Segmenter, segmentText } from "./segment.ts";
 export { type ExtensionRegistry, type Shape, shapeOf } from "./shape.ts";
 export type { Sink } from "./subscription.ts";
 export { closesText, isTerminal, type SessionTrack } from "./track.ts";

@@ -4,8 +4,8 @@
  */
 import { isCritical } from "../protocol/filters.ts";
 import type { Ids } from "../protocol/ids.ts";
-import { localizationHints } from "../protocol/language.ts";
 import { AAEP_VERSION, CORE_CONTEXT } from "../protocol/types.ts";
+import { localizationHints } from "../text/language.ts";
 import { type Delivery, deliveryOf } from "./lane.ts";
 import { dress, type ExtensionRegistry, type Shape } from "./shape.ts";
 import { isTerminal, type Marked, type Question, type SessionTrack } from "./track.ts";

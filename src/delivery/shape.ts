@@ -4,7 +4,6 @@
  * pace are no part of it: they decide when, not what.
  */
 import { compileFilters, isCritical } from "../protocol/filters.ts";
-import { localizationHints, matchLanguage, VARIANT_BASES } from "../protocol/language.ts";
 import type { Terms } from "../protocol/terms.ts";
 import {
   type AgentEvent,
@@ -14,6 +13,7 @@ import {
   type StateChanged,
   type Verbosity,
 } from "../protocol/types.ts";
+import { localizationHints, matchLanguage, VARIANT_BASES } from "../text/language.ts";
 import type { LogEntry } from "./entry.ts";
 
 /** Extension prefixes a producer may use, with the address that declares each. */

@@ -10,8 +10,8 @@ import type {
   OutputStreaming,
   StateChanged,
 } from "../protocol/types.ts";
+import { type BoundaryLevel, createSegmenter, type Segmenter, WORD } from "../text/segmenter/segmenter.ts";
 import type { LogEntry } from "./entry.ts";
-import { type BoundaryLevel, createSegmenter, type Segmenter, WORD } from "./segment.ts";
 import { variantsOf } from "./shape.ts";
 
 const TERMINAL = new Set([

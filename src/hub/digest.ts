@@ -7,7 +7,6 @@ import type { LogEntry } from "../delivery/entry.ts";
 import type { GapReason, NoticeWords } from "../delivery/notices.ts";
 import type { Shape } from "../delivery/shape.ts";
 import { isTerminal, type SessionTrack } from "../delivery/track.ts";
-import { matchLanguage, pickVariant } from "../protocol/language.ts";
 import type {
   AgentEvent,
   OutputStreaming,
@@ -15,6 +14,7 @@ import type {
   ToolCompleted,
   ToolInvoked,
 } from "../protocol/types.ts";
+import { matchLanguage, pickVariant } from "../text/language.ts";
 
 /** The sentences a digest is made of, in one language. */
 export interface DigestPhrases {

@@ -3,7 +3,7 @@
  * off and what nobody knows; an open question stays open; in the end the session is closed, and says so.
  */
 import type { IntentFact } from "../hub/facts.ts";
-import { matchLanguage, pickVariant } from "../protocol/language.ts";
+import { matchLanguage, pickVariant } from "../text/language.ts";
 import { type Asking, INTERRUPTED } from "./asking.ts";
 import type { Past } from "./past.ts";
 import type { Phrases } from "./phrases.ts";

@@ -8,10 +8,10 @@ import { EarshotError } from "../protocol/errors.ts";
 import { EXTENSION_PREFIX, EXTENSION_URI } from "../protocol/extension.ts";
 import { isObject } from "../protocol/formats.ts";
 import type { Ids } from "../protocol/ids.ts";
-import { localizationHints } from "../protocol/language.ts";
 import { gapLifecycle, type Lifecycle, startLifecycle, stepLifecycle } from "../protocol/lifecycle.ts";
 import { parseValue } from "../protocol/parse.ts";
 import { CORE_CONTEXT, type CoreEvent } from "../protocol/types.ts";
+import { localizationHints } from "../text/language.ts";
 
 export interface RelayOptions {
   readonly audience?: readonly string[];

@@ -2,7 +2,6 @@
 import type { Clock } from "../protocol/clock.ts";
 import { EXTENSION_URI } from "../protocol/extension.ts";
 import { codePoints } from "../protocol/formats.ts";
-import { localizationHints, VARIANT_BASES } from "../protocol/language.ts";
 import { EMIT_LIMITS, fitsBytes, utf8Length } from "../protocol/limits.ts";
 import {
   AAEP_VERSION,
@@ -11,6 +10,7 @@ import {
   type LocalizationHints,
   type ProducerIdentity,
 } from "../protocol/types.ts";
+import { localizationHints, VARIANT_BASES } from "../text/language.ts";
 import type { SecretCatcher } from "./secrets.ts";
 
 type Fields = Readonly<Record<string, unknown>>;

@@ -3,8 +3,8 @@
  * fields of an event, with variants by language suffix (CON-08); each listener gets the ones that fit.
  */
 import { EarshotError } from "../protocol/errors.ts";
-import { variantSuffix } from "../protocol/language.ts";
 import type { Verbosity } from "../protocol/types.ts";
+import { variantSuffix } from "../text/language.ts";
 
 export interface ByVerbosity {
   readonly terse?: string;

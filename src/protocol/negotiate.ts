@@ -2,7 +2,7 @@
  * The producer's side of the handshake (chapter 5, 12.5): from what a listener asks and what we offer to an
  * acceptance that never goes beyond the request (HS-07), or a rejection that says how to do better. Pure.
  */
-import { type LanguageOffer, matchLanguage, resolveLanguage, spokenLanguages } from "./language.ts";
+import { type LanguageOffer, matchLanguage, resolveLanguage, spokenLanguages } from "../text/language.ts";
 import { extensionEntries, isCoreField, UNLIMITED, VERBOSITIES, withDefaults } from "./terms.ts";
 import {
   AAEP_VERSION,

@@ -28,6 +28,7 @@ import { type Asked, type Run, textOf, type Utterance, type UtteranceKind } from
 import type { AnswerInput, AutoAnswer, Outgoing } from "./answers.ts";
 import { Desk } from "./replies.ts";
 
+export { neutralize } from "../text/neutralize.ts";
 export type { Catalog, Message, MessageKey } from "./catalogs/catalog.ts";
 export { CATALOGS, catalogFor } from "./catalogs/index.ts";
 export {
@@ -38,7 +39,6 @@ export {
   type ListenerOptions,
 } from "./listener.ts";
 export { speakMarkdown } from "./markdown.ts";
-export { neutralize } from "./neutralize.ts";
 export { isGrave } from "./question-words.ts";
 export type { AnswerInput, Asked, AutoAnswer, HistoryEntry, Outgoing, Run, Utterance, UtteranceKind };
 export { type Action, type AnnouncerOptions, type AnnouncerSettings, type Phrases, textOf };

@@ -1,6 +1,6 @@
 /** Braille by liblouis: one `lou_translate` per table, kept running; contracted where the language has contractions. */
 import { type ChildProcess, spawn } from "node:child_process";
-import { matchLanguage } from "../protocol/language.ts";
+import { matchLanguage } from "../text/language.ts";
 
 /** By language; grade 2 where readers expect it. liblouis has none for Yoruba, Hausa or Igbo. */
 export const BRAILLE_TABLES: Readonly<Record<string, string>> = {

@@ -4,7 +4,7 @@
  */
 
 import { type Run, textOf, type Utterance } from "../subscriber/announcer.ts";
-import { neutralize } from "../subscriber/neutralize.ts";
+import { neutralize } from "../text/neutralize.ts";
 import type { Voice } from "./voice.ts";
 
 export interface TerminalOptions {

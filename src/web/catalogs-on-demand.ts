@@ -1,7 +1,8 @@
 /** In the element's own bundle this takes the place of all catalogs: English is there, others come when they are asked for. */
-import { matchLanguage } from "../protocol/language.ts";
+
 import type { Catalog } from "../subscriber/catalogs/catalog.ts";
 import { en } from "../subscriber/catalogs/en.ts";
+import { matchLanguage } from "../text/language.ts";
 
 export const CATALOGS: Catalog[] = [en];
 

@@ -2,9 +2,10 @@
  * `<earshot-live src="…">`: an agent's voice in a page. A transcript to read, what is going on now, questions as
  * dialogs, and settings; everything is announced to whichever screen reader is there. No framework, no HTML strings.
  */
-import { directionOf } from "../protocol/language.ts";
+
 import type { AgentEvent, CognitiveLoad, Verbosity } from "../protocol/types.ts";
 import type { Utterance } from "../subscriber/announcer.ts";
+import { directionOf } from "../text/language.ts";
 import { Announce, deepActive } from "./announce.ts";
 import { controls } from "./controls.ts";
 import { Ear } from "./ear.ts";

@@ -1,7 +1,8 @@
 /** The languages a page can speak in, each fetched when it is first asked for. */
-import { matchLanguage } from "../protocol/language.ts";
+
 import type { Catalog } from "../subscriber/catalogs/catalog.ts";
 import { CATALOGS } from "../subscriber/catalogs/index.ts";
+import { matchLanguage } from "../text/language.ts";
 import { english, type Words } from "./words.ts";
 
 type Loaded = { readonly words?: Words; readonly [name: string]: unknown };

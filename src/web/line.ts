@@ -1,4 +1,8 @@
 /** The line to the agent, held by one tab for all of them. Loaded only there: other tabs need no parser and no transport. */
+
+import type { Clock } from "../protocol/clock.ts";
+import type { AgentEvent, Capabilities } from "../protocol/types.ts";
+import type { Outgoing } from "../subscriber/announcer.ts";
 import {
   type ClarificationAsk,
   type ClientLine,
@@ -8,10 +12,7 @@ import {
   type SubscribeOptions,
   Subscriber,
   transportFor,
-} from "../connect/index.ts";
-import type { Clock } from "../protocol/clock.ts";
-import type { AgentEvent, Capabilities } from "../protocol/types.ts";
-import type { Outgoing } from "../subscriber/announcer.ts";
+} from "../subscriber/index.ts";
 import { backoff } from "../subscriber/resume.ts";
 import type { LineOptions, LineState, Place } from "./shared.ts";
 

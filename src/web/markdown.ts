@@ -2,7 +2,7 @@
  * Markdown as real elements: headings, lists, tables, code, quotes, links. Every node is made and every word is a text
  * node; there is no HTML to inject. Images are named, never fetched, and links lead to http and https only (CON-67).
  */
-import { neutralize } from "../subscriber/neutralize.ts";
+import { neutralize } from "../text/neutralize.ts";
 import { type Child, make } from "./runs.ts";
 
 /** A name, and settings in braces or of the form a=b; a sentence after the mark is text, and must not vanish. */

@@ -1,7 +1,7 @@
 /** The fields of an open question: choices, a number, words, yes or no; whichever of them it takes (CNF-27). */
 import type { AwaitingClarification } from "../protocol/types.ts";
 import type { AnswerInput } from "../subscriber/announcer.ts";
-import { neutralize } from "../subscriber/neutralize.ts";
+import { neutralize } from "../text/neutralize.ts";
 import type { Wording } from "./languages.ts";
 import { make } from "./runs.ts";
 

@@ -3,8 +3,8 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playwright-core";
 import { bundleWeb } from "../../scripts/bundle-web.mjs";
-import { createSite, type Site } from "../../src/node/index.ts";
 import { createProducer, type Producer, type ProducerOptions } from "../../src/producer/producer.ts";
+import { createSite, type Site } from "../../src/server/index.ts";
 
 export const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'";

@@ -8,8 +8,8 @@ import fc from "fast-check";
 import type { Browser, BrowserContext } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { AgentEvent } from "../../src/protocol/types.ts";
-import { payRent } from "../listener/sessions.ts";
-import type { Ear } from "../listener/support.ts";
+import { payRent } from "../subscriber/sessions.ts";
+import type { Ear } from "../subscriber/support.ts";
 import { BROWSER_NOTE, launchBrowser, skipsBrowser } from "../support/chromium.ts";
 import {
   agentOf,

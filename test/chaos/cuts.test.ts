@@ -4,10 +4,10 @@
  */
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
-import { subscribe } from "../../src/connect/index.ts";
-import { type Serving, serve } from "../../src/node/index.ts";
 import { createProducer } from "../../src/producer/producer.ts";
 import type { OutputStreaming } from "../../src/protocol/types.ts";
+import { type Serving, serve } from "../../src/server/index.ts";
+import { subscribe } from "../../src/subscriber/index.ts";
 
 const CUTS = process.env["EARSHOT_LONG"] ? 1000 : 100;
 const WORDS = [

@@ -2,7 +2,7 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
-import { subscribe } from "../../src/connect/index.ts";
+import { subscribe } from "../../src/subscriber/index.ts";
 import { environment, startDemo, watch } from "./demo-support.ts";
 import { earshot, terminal } from "./support.ts";
 

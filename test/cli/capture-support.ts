@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { run } from "../../src/cli/run.ts";
 import { createProducer, type Producer } from "../../src/index.ts";
-import { type ServeOptions, type Serving, serve } from "../../src/node/index.ts";
+import { type ServeOptions, type Serving, serve } from "../../src/server/index.ts";
 import { listen } from "../../src/testing/index.ts";
 import { type Terminal, terminal } from "./support.ts";
 

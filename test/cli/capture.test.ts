@@ -2,7 +2,7 @@ import { statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, afterEach, describe, expect, it } from "vitest";
-import { type Serving, serve } from "../../src/node/index.ts";
+import { type Serving, serve } from "../../src/server/index.ts";
 import { bankSession, begin, env, eventsIn, ownFolder, startAgent } from "./capture-support.ts";
 import { earshot, start, terminal } from "./support.ts";
 

@@ -3,8 +3,8 @@ import { readdirSync } from "node:fs";
 import { createServer } from "node:net";
 import { describe, expect, it } from "vitest";
 import { run } from "../../src/cli/run.ts";
-import { type ConnectOptions, subscribe } from "../../src/connect/index.ts";
 import type { AgentEvent } from "../../src/protocol/index.ts";
+import { type ConnectOptions, subscribe } from "../../src/subscriber/index.ts";
 import { environment, ownRuntime, type RunningDemo, startDemo, watch } from "./demo-support.ts";
 import { earshot, terminal } from "./support.ts";
 

@@ -4,7 +4,7 @@ import { helpLines, saysIn } from "../../src/cli/listen/texts.ts";
 import { Announcer, textOf, type Utterance } from "../../src/subscriber/announcer.ts";
 import { createFakeClock, type FakeClock } from "../../src/testing/clock.ts";
 import type { Voice } from "../../src/voices/index.ts";
-import { needs } from "../listener/needs.ts";
+import { needs } from "../subscriber/needs.ts";
 import { lights, sitDown } from "./listen-support.ts";
 
 const QUESTION =

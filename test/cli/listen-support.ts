@@ -1,7 +1,7 @@
 /** A person at a terminal in this process: an agent, a subscription, `listenIn` and a clock that moves when told to. */
 import { type ListenOptions, listenIn } from "../../src/cli/listen/listen-in.ts";
-import { doorOf } from "../../src/node/door.ts";
 import { createProducer } from "../../src/producer/producer.ts";
+import { doorOf } from "../../src/server/door.ts";
 import { Subscriber } from "../../src/subscriber/index.ts";
 import { createFakeClock, type FakeClock } from "../../src/testing/clock.ts";
 import { createMemoryClient } from "../../src/transports/memory/client.ts";

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { Announcer, textOf, type Utterance } from "../../src/subscriber/announcer.ts";
 import { createFakeClock } from "../../src/testing/clock.ts";
 import { createBrailleVoice, speakWith } from "../../src/voices/index.ts";
-import { eventsOf } from "../listener/support.ts";
+import { eventsOf } from "../subscriber/support.ts";
 
 describe("a voice that is done at once", () => {
   it("says everything in the order it was heard, the question last", () => {

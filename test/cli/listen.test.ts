@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { run } from "../../src/cli/run.ts";
-import { serve } from "../../src/node/index.ts";
 import { createProducer } from "../../src/producer/producer.ts";
+import { serve } from "../../src/server/index.ts";
 import { earshot, runProgram, start, terminal } from "./support.ts";
 
 let runtime: string;

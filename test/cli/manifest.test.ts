@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createProducer } from "../../src/index.ts";
-import { type Serving, serve } from "../../src/node/index.ts";
+import { type Serving, serve } from "../../src/server/index.ts";
 import { begin } from "./capture-support.ts";
 import { earshot, runProgram, start } from "./support.ts";
 

@@ -2,9 +2,9 @@ import { readFileSync, writeFileSync } from "node:fs";
 import fc from "fast-check";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { createPace } from "../../src/cli/tools/pace.ts";
-import { subscribe } from "../../src/connect/index.ts";
 import { createProducer } from "../../src/index.ts";
-import type { Serving } from "../../src/node/index.ts";
+import type { Serving } from "../../src/server/index.ts";
+import { subscribe } from "../../src/subscriber/index.ts";
 import { listen } from "../../src/testing/index.ts";
 import { legalSession } from "../support/legal-session.ts";
 import {
@@ -93,7 +93,7 @@ describe("earshot replay", () => {
     for (let i = 0; i < 20; i++)
       expect((await fetch(`${http}/.well-known/aaep/manifest.json`)).status).toBeGreaterThan(0);
     expect(replay.err()).not.toContain("It begins");
-    const { readTokenFiles } = await import("../../src/node/index.ts");
+    const { readTokenFiles } = await import("../../src/server/index.ts");
     const { token } = readTokenFiles().find(({ url }) => url === http)!;
     const late = await subscribe(http, {
       token,

@@ -4,15 +4,15 @@
  */
 import * as grpc from "@grpc/grpc-js";
 import type { Handled, Incoming } from "../../src/hub/hub.ts";
-import { type ServingGrpc, serveGrpc } from "../../src/node/grpc.ts";
 import type { Producer } from "../../src/producer/producer.ts";
 import type { CoreEvent, OtherMessage, SubscriptionAccepted } from "../../src/protocol/types.ts";
+import { type ServingGrpc, serveGrpc } from "../../src/server/grpc/grpc.ts";
 import { Memory } from "../../src/subscriber/resume.ts";
 import { asBytes, MANIFEST_PATH, SUBSCRIBE_PATH } from "../../src/transports/grpc/library.ts";
 import { decodeJson, encodeAaepMessage } from "../../src/transports/grpc/message.ts";
 import { closeOf } from "../../src/transports/grpc/status.ts";
+import { bearerOf, byBearer, LOCAL } from "../http/hall.ts";
 import type { Driver, EarOptions, Wire } from "../support/driver.ts";
-import { bearerOf, byBearer, LOCAL } from "../wire/hall.ts";
 import { REQUEST } from "./support.ts";
 
 interface Place {

@@ -4,7 +4,7 @@ import { connect } from "node:net";
 import { gzipSync } from "node:zlib";
 import * as grpc from "@grpc/grpc-js";
 import { describe, expect, it } from "vitest";
-import type { ServingGrpc } from "../../src/node/grpc.ts";
+import type { ServingGrpc } from "../../src/server/grpc/grpc.ts";
 import { SUBSCRIBE_PATH } from "../../src/transports/grpc/library.ts";
 import { encodeAaepMessage } from "../../src/transports/grpc/message.ts";
 import { admitted, Bare, later, REQUEST, world } from "./support.ts";

@@ -34,8 +34,8 @@ function run(source: string): { stdout: string; stderr: string } {
 describe("@grpc/grpc-js", () => {
   it("is not loaded by what merely could use it, and its absence is explained", () => {
     const { stdout, stderr } = run(`
-      import { serve, serveGrpc } from "src/node/index.ts";
-      import { subscribe } from "src/connect/index.ts";
+      import { serve, serveGrpc } from "src/server/index.ts";
+      import { subscribe } from "src/subscriber/index.ts";
       import { createProducer } from "src/producer/producer.ts";
       const producer = createProducer({ agent_id: "bank" });
       const server = await serve(producer, { port: 0, token_file: false, log: () => {} });

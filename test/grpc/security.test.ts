@@ -2,12 +2,12 @@
 import { connect as connectTls } from "node:tls";
 import * as grpc from "@grpc/grpc-js";
 import { afterAll, describe, expect, it } from "vitest";
-import { transportFor } from "../../src/connect/connect.ts";
-import { type GrpcOptions, serveGrpc } from "../../src/node/grpc.ts";
-import { certificateAuthenticator } from "../../src/node/index.ts";
 import { createProducer } from "../../src/producer/producer.ts";
 import type { Principal } from "../../src/protocol/principal.ts";
 import type { AgentEvent } from "../../src/protocol/types.ts";
+import { type GrpcOptions, serveGrpc } from "../../src/server/grpc/grpc.ts";
+import { certificateAuthenticator } from "../../src/server/index.ts";
+import { transportFor } from "../../src/subscriber/connect.ts";
 import { asBytes, MANIFEST_PATH } from "../../src/transports/grpc/library.ts";
 import { REFLECTION_PATHS } from "../../src/transports/grpc/reflection.ts";
 import { createAuthorities } from "../security/wire-tls.ts";

@@ -279,7 +279,7 @@ describe("a line over gRPC that drops", () => {
     listener.on("line", ({ state }) => states.push(state));
     await here.server.close();
     await eventually(() => states[0] === "lost", "lost");
-    const { serveGrpc } = await import("../../src/node/grpc.ts");
+    const { serveGrpc } = await import("../../src/server/grpc/grpc.ts");
     const next = await serveGrpc(here.producer, { port: 0, token, log: () => {} });
     port = next.port;
     await eventually(() => states.at(-1) === "connected", "connected again");
@@ -317,7 +317,7 @@ describe("a gRPC server", () => {
       reason_code: "producer_shutdown",
     });
     expect(bare.messages.map(short)).toContain("session.started");
-    const { serveGrpc } = await import("../../src/node/grpc.ts");
+    const { serveGrpc } = await import("../../src/server/grpc/grpc.ts");
     const again = await serveGrpc(producer, { port: server.port, log: () => {} });
     await expect(serveGrpc(producer, { port: server.port, log: () => {} })).rejects.toMatchObject({
       code: "port_in_use",

@@ -2,11 +2,11 @@
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import * as grpc from "@grpc/grpc-js";
 import { afterEach } from "vitest";
-import { type ConnectOptions, subscribe } from "../../src/connect/connect.ts";
-import { type GrpcOptions, type ServingGrpc, serveGrpc } from "../../src/node/grpc.ts";
-import type { LogEntry } from "../../src/node/log.ts";
 import { createProducer, type Producer, type ProducerOptions } from "../../src/producer/producer.ts";
 import { EXTENSION_URI } from "../../src/protocol/extension.ts";
+import { type GrpcOptions, type ServingGrpc, serveGrpc } from "../../src/server/grpc/grpc.ts";
+import type { LogEntry } from "../../src/server/log.ts";
+import { type ConnectOptions, subscribe } from "../../src/subscriber/connect.ts";
 import type { Subscriber } from "../../src/subscriber/subscriber.ts";
 import { asBytes, SUBSCRIBE_PATH } from "../../src/transports/grpc/library.ts";
 import { decodeJson, encodeAaepMessage } from "../../src/transports/grpc/message.ts";

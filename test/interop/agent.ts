@@ -1,6 +1,7 @@
 /** The agent that foreign clients talk to: it speaks, asks before it moves money, and says how it went. */
-import { type ServeOptions, type Serving, serve } from "../../src/node/index.ts";
+
 import { createProducer, type Producer } from "../../src/producer/producer.ts";
+import { type ServeOptions, type Serving, serve } from "../../src/server/index.ts";
 
 export interface Teller {
   readonly agent: Producer;

@@ -4,8 +4,8 @@ import type { AddressInfo } from "node:net";
 import { build } from "esbuild";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { createSite, type Site, serve } from "../../src/node/index.ts";
 import { createProducer, type Producer } from "../../src/producer/producer.ts";
+import { createSite, type Site, serve } from "../../src/server/index.ts";
 import { createAuthorities } from "../security/wire-tls.ts";
 import { BROWSER_NOTE, launchBrowser, skipsBrowser } from "../support/chromium.ts";
 import { REQUEST } from "./agent.ts";
@@ -199,7 +199,7 @@ describe.skipIf(skipsBrowser)(`in Chromium${BROWSER_NOTE}`, () => {
     const agent = agentOf();
     // In pieces: what only Node can load is never asked for.
     const { outputFiles } = await build({
-      entryPoints: { client: "src/connect/index.ts" },
+      entryPoints: { client: "src/subscriber/index.ts" },
       bundle: true,
       splitting: true,
       write: false,

@@ -4,7 +4,7 @@ import { EventSource } from "eventsource";
 import { afterEach, describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
 import { createProducer } from "../../src/producer/producer.ts";
-import { Hall } from "../wire/hall.ts";
+import { Hall } from "../http/hall.ts";
 import { openTeller, REQUEST, replyTo, type Teller } from "./agent.ts";
 import { findProgram, findPython, start } from "./programs.ts";
 

@@ -5,9 +5,9 @@ import express from "express";
 import Fastify from "fastify";
 import { Hono } from "hono";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { subscribe } from "../../src/connect/index.ts";
-import { createSite, type Site } from "../../src/node/index.ts";
 import { createProducer, type Producer } from "../../src/producer/producer.ts";
+import { createSite, type Site } from "../../src/server/index.ts";
+import { subscribe } from "../../src/subscriber/index.ts";
 import { EventsOf } from "./events.ts";
 
 const cleanups: (() => unknown)[] = [];

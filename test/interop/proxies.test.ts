@@ -7,9 +7,9 @@ import { type AddressInfo, connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
-import { type ConfirmationAsk, type Subscriber, subscribe } from "../../src/connect/index.ts";
-import { serve } from "../../src/node/index.ts";
 import { createProducer, type Producer } from "../../src/producer/producer.ts";
+import { serve } from "../../src/server/index.ts";
+import { type ConfirmationAsk, type Subscriber, subscribe } from "../../src/subscriber/index.ts";
 import { EventsOf } from "./events.ts";
 import { findProgram, type Program, start } from "./programs.ts";
 

@@ -1,7 +1,7 @@
 /** A person's answer, on its way while the agent restarts: it is sent again, and nobody is told less than the truth. */
 import { afterEach, describe, expect, it } from "vitest";
-import { serve } from "../../src/node/index.ts";
 import { createProducer } from "../../src/producer/producer.ts";
+import { serve } from "../../src/server/index.ts";
 import { Subscriber } from "../../src/subscriber/subscriber.ts";
 import type { ClientTransport, Sent } from "../../src/subscriber/transport.ts";
 import { LineError } from "../../src/subscriber/transport.ts";

@@ -7,13 +7,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterEach, describe, expect, it } from "vitest";
-import { subscribe } from "../../src/connect/index.ts";
 import type { AuditRecord } from "../../src/hub/options.ts";
-import { serve } from "../../src/node/index.ts";
 import { createProducer } from "../../src/producer/producer.ts";
 import type { AgentEvent } from "../../src/protocol/types.ts";
+import { serve } from "../../src/server/index.ts";
 import { openEmbeddedStore } from "../../src/stores/embedded/store.ts";
 import { createMemoryStore } from "../../src/stores/memory.ts";
+import { subscribe } from "../../src/subscriber/index.ts";
 import { TRANSFER } from "../support/driver.ts";
 import { Lives, Phone } from "./lives.ts";
 

@@ -4,11 +4,11 @@
  */
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
-import { subscribe } from "../../src/connect/index.ts";
-import { serve } from "../../src/node/index.ts";
 import { createProducer } from "../../src/producer/producer.ts";
 import type { AgentEvent, OutputStreaming } from "../../src/protocol/types.ts";
+import { serve } from "../../src/server/index.ts";
 import { createMemoryStore } from "../../src/stores/memory.ts";
+import { subscribe } from "../../src/subscriber/index.ts";
 import { TRANSFER } from "../support/driver.ts";
 
 const LISTENERS = process.env["EARSHOT_LONG"] === "1" ? 100 : 10;

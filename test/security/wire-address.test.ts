@@ -15,15 +15,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createProducer } from "../../src/producer/producer.ts";
 import {
   certificateAuthenticator,
   readTokenFiles,
   type ServeOptions,
   serve,
   tokenDirectory,
-} from "../../src/node/index.ts";
-import { createLogger } from "../../src/node/log.ts";
-import { createProducer } from "../../src/producer/producer.ts";
+} from "../../src/server/index.ts";
+import { createLogger } from "../../src/server/log.ts";
 import { call, dial, later, listen, openStream, people, REQUEST, world } from "./wire-support.ts";
 import { type Authority, type Certified, createAuthorities } from "./wire-tls.ts";
 

@@ -1,9 +1,9 @@
 // `compat: true`: clients in the wild, which know no handshake (CON-64, CON-65), and what that must not open.
 import { describe, expect, it } from "vitest";
-import { createCompat } from "../../src/node/compat.ts";
-import { doorOf } from "../../src/node/door.ts";
-import type { ServeOptions } from "../../src/node/serve.ts";
 import { createProducer } from "../../src/producer/producer.ts";
+import { doorOf } from "../../src/server/door.ts";
+import { createCompat } from "../../src/server/http/compat.ts";
+import type { ServeOptions } from "../../src/server/serve.ts";
 import { ask, asked, call, dial, later, openStream, people, REQUEST, reply, world } from "./wire-support.ts";
 
 const ON: ServeOptions = { compat: true };

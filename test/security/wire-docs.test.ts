@@ -2,24 +2,14 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
-import { LIMITS } from "../../src/node/site.ts";
+import { LIMITS } from "../../src/server/http/site.ts";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 const read = (file: string) => readFileSync(`${root}${file}`, "utf8");
-const MINE = [
-  "guard",
-  "serve",
-  "site",
-  "http",
-  "token-file",
-  "manifest",
-  "metrics",
-  "log",
-  "porter",
-  "reply-rate",
-  "compat",
-];
-const source = MINE.map((name) => read(`src/node/${name}.ts`)).join("\n");
+const source = readdirSync(`${root}src/server`, { recursive: true, encoding: "utf8" })
+  .filter((file) => file.endsWith(".ts") && !file.endsWith(".test.ts"))
+  .map((file) => read(`src/server/${file}`))
+  .join("\n");
 
 describe("docs/security.md", () => {
   const page = read("docs/security.md");
@@ -39,7 +29,7 @@ describe("docs/operations.md", () => {
     const entries = [...source.matchAll(/\blog\(\s*"(?:debug|info|warn|error)",\s*"(\w+)"/g)].map(
       ([, event]) => event!,
     );
-    const metrics = [...read("src/node/metrics.ts").matchAll(/^ {2}(\w+): "/gm)].map(([, name]) => name!);
+    const metrics = [...read("src/server/metrics.ts").matchAll(/^ {2}(\w+): "/gm)].map(([, name]) => name!);
     const errors = [...(source + readAuth()).matchAll(/EarshotError\(\s*"(\w+)"/g)].map(([, code]) => code!);
     expect(entries.length).toBeGreaterThan(8);
     expect(metrics.length).toBeGreaterThan(8);

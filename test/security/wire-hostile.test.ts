@@ -2,7 +2,7 @@
 import { connect as connectHttp2 } from "node:http2";
 import { connect as connectTcp, type Socket } from "node:net";
 import { describe, expect, it } from "vitest";
-import type { Serving } from "../../src/node/serve.ts";
+import type { Serving } from "../../src/server/serve.ts";
 import {
   ask,
   asked,

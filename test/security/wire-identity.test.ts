@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { base64url, exportJWK, generateKeyPair, type JWK, SignJWT } from "jose";
 import { beforeAll, describe, expect, it } from "vitest";
 import { jwtAuthenticator } from "../../src/auth/jwt.ts";
-import { anyOf } from "../../src/node/index.ts";
+import { anyOf } from "../../src/server/index.ts";
 import {
   ask,
   asked,

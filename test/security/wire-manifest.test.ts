@@ -3,17 +3,17 @@ import { type AddressInfo, createServer } from "node:net";
 import { CompactSign, decodeProtectedHeader, exportJWK, generateKeyPair, type JWK } from "jose";
 import { beforeAll, describe, expect, it } from "vitest";
 import WebSocket from "ws";
+import { createProducer } from "../../src/producer/producer.ts";
+import { parse } from "../../src/protocol/parse.ts";
+import type { ProducerManifest, SubscriptionAccepted } from "../../src/protocol/types.ts";
+import { createSite } from "../../src/server/http/site.ts";
 import {
   createPublication,
   generateSigningKey,
   type SigningKey,
   signManifest,
-} from "../../src/node/manifest.ts";
-import type { Serving } from "../../src/node/serve.ts";
-import { createSite } from "../../src/node/site.ts";
-import { createProducer } from "../../src/producer/producer.ts";
-import { parse } from "../../src/protocol/parse.ts";
-import type { ProducerManifest, SubscriptionAccepted } from "../../src/protocol/types.ts";
+} from "../../src/server/manifest.ts";
+import type { Serving } from "../../src/server/serve.ts";
 import { Subscriber } from "../../src/subscriber/subscriber.ts";
 import { type TrustOptions, trusting, verifyManifest } from "../../src/subscriber/trust.ts";
 import { createSseClient } from "../../src/transports/sse/client.ts";

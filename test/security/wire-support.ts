@@ -7,10 +7,10 @@ import { connect as connectTcp, type Socket } from "node:net";
 import { createParser } from "eventsource-parser";
 import { afterEach } from "vitest";
 import WebSocket from "ws";
-import type { LogEntry } from "../../src/node/log.ts";
-import { type ServeOptions, type Serving, serve } from "../../src/node/serve.ts";
 import { createProducer, type Producer, type ProducerOptions } from "../../src/producer/producer.ts";
 import type { Principal } from "../../src/protocol/principal.ts";
+import type { LogEntry } from "../../src/server/log.ts";
+import { type ServeOptions, type Serving, serve } from "../../src/server/serve.ts";
 
 export type Message = Record<string, unknown> & { type: string };
 

@@ -1,7 +1,7 @@
 /** Writers share one clock of their own: when the last round of writes was, and until when they rest. */
 import { setImmediate as turn } from "node:timers/promises";
 import { vi } from "vitest";
-import { Writer } from "../../src/node/writer.ts";
+import { Writer } from "../../src/server/writer.ts";
 
 /** Goes back to real time, with a round of writes there: other tests would wait for a rest that ends in a time to come. */
 export async function backToRealTime(): Promise<void> {

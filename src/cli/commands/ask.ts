@@ -1,7 +1,8 @@
 /** `earshot ask`: something for a running demo to do. */
-import { type Subscriber, subscribe } from "../../connect/index.ts";
+
 import type { AgentEvent } from "../../protocol/index.ts";
 import { neutralize } from "../../subscriber/announcer.ts";
+import { type Subscriber, subscribe } from "../../subscriber/index.ts";
 import { CommandError, command, EXIT, type Io, print, say, usage } from "../command.ts";
 import { askDemo, findDemo } from "../demo/find.ts";
 

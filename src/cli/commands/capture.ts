@@ -2,8 +2,13 @@
 import { createWriteStream } from "node:fs";
 import { resolve } from "node:path";
 import { finished } from "node:stream/promises";
-import { type ClientTransport, type ConnectOptions, Subscriber, transportFor } from "../../connect/index.ts";
 import { type AgentEvent, type Boundary, parse, type Verbosity } from "../../protocol/index.ts";
+import {
+  type ClientTransport,
+  type ConnectOptions,
+  Subscriber,
+  transportFor,
+} from "../../subscriber/index.ts";
 import { CommandError, command, EXIT, type Io, say, stopped, usage, wholeNumber } from "../command.ts";
 import { chooseAgent } from "../listen/find.ts";
 import { openLine } from "../listen/open-line.ts";

@@ -1,6 +1,7 @@
 /** `earshot demo`: a pretend agent to listen to, to answer, and to test against. */
-import { type Subscriber, subscribe } from "../../connect/index.ts";
-import type { LogEntry } from "../../node/index.ts";
+
+import type { LogEntry } from "../../server/index.ts";
+import { type Subscriber, subscribe } from "../../subscriber/index.ts";
 import { CommandError, command, EXIT, type Io, print, say, stopped, usage, wholeNumber } from "../command.ts";
 import { DEFAULT_PORT, type Host, openHost } from "../demo/host.ts";
 import { transfer } from "../demo/household/bank.ts";

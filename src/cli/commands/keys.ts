@@ -1,6 +1,6 @@
 /** `earshot keys`: a key for signing manifests, so that listeners can tell an agent from one that pretends. */
 import { calculateJwkThumbprint } from "jose";
-import { generateSigningKey } from "../../node/index.ts";
+import { generateSigningKey } from "../../server/index.ts";
 import { command, EXIT, print, say, usage } from "../command.ts";
 import { isPrivate, publicHalf, readKeys, writeKey } from "../tools/signing-keys.ts";
 

@@ -1,6 +1,7 @@
 /** `earshot listen`: hear an agent, and answer it. */
-import type { ConnectOptions, Subscriber } from "../../connect/index.ts";
+
 import { Announcer, type AnnouncerSettings } from "../../subscriber/announcer.ts";
+import type { ConnectOptions, Subscriber } from "../../subscriber/index.ts";
 import { CommandError, command, EXIT, type Io, print, wholeNumber } from "../command.ts";
 import { chooseAgent, findAgents, listed, type Place } from "../listen/find.ts";
 import { isLocal, knownAgents } from "../listen/known.ts";

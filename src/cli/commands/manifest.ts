@@ -1,7 +1,7 @@
 /** `earshot manifest`: what an agent says about itself; signing it, and checking who signed. */
 import type { JWK } from "jose";
-import { type SigningKey, signManifest } from "../../node/index.ts";
 import { AAEP_VERSION, type SubscriptionAccepted } from "../../protocol/index.ts";
+import { type SigningKey, signManifest } from "../../server/index.ts";
 import { type Trust, verifyManifest } from "../../subscriber/trust.ts";
 import { CommandError, command, EXIT, type Io, print, say, usage, wholeNumber } from "../command.ts";
 import { type Found, findManifest, isSigned, parseManifest } from "../tools/manifests.ts";

@@ -1,8 +1,8 @@
 /** `earshot replay`: a recording served again, as slowly as it happened, faster, or step by step. */
 import { setImmediate, setTimeout as sleep } from "node:timers/promises";
 import { createProducer, EarshotError, type Producer } from "../../index.ts";
-import { type LogEntry, type Serving, serve } from "../../node/index.ts";
 import type { AgentEvent } from "../../protocol/index.ts";
+import { type LogEntry, type Serving, serve } from "../../server/index.ts";
 import { CommandError, command, EXIT, type Io, print, say, stopped, usage, wholeNumber } from "../command.ts";
 import { createAudience } from "../tools/audience.ts";
 import { count, plain } from "../tools/output.ts";

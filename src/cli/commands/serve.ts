@@ -4,7 +4,7 @@ import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { type AuditLog, createRecord } from "../../hub/record.ts";
 import type { Producer } from "../../index.ts";
-import { type ServeOptions, serve } from "../../node/index.ts";
+import { type ServeOptions, serve } from "../../server/index.ts";
 import { openEmbeddedStore } from "../../stores/embedded/store.ts";
 import { CommandError, command, EXIT, type Io, print, say, stopped, usage, wholeNumber } from "../command.ts";
 import { DATA, dataDirectory } from "../store/directory.ts";

@@ -2,7 +2,7 @@
  * The demo agent: a household assistant that is a script and says so. It needs no network and no model, and for the same
  * requests it does the same things. Whatever it would change goes through the gate, as in a real agent.
  */
-import { systemClock } from "../../connect/index.ts";
+
 import {
   type Clock,
   createProducer,
@@ -14,6 +14,7 @@ import {
   type SessionSpec,
   type Summary,
 } from "../../index.ts";
+import { systemClock } from "../../subscriber/index.ts";
 import { languageOf, matchScenario } from "./match.ts";
 import { PHRASES } from "./phrases/index.ts";
 import { piecesOf } from "./pieces.ts";

@@ -1,5 +1,5 @@
 /** The demo that is running for this person, found by the file its token is kept in. */
-import { readTokenFiles, tokenDirectory } from "../../node/index.ts";
+import { readTokenFiles, tokenDirectory } from "../../server/index.ts";
 import { CommandError, EXIT, type Io, usage } from "../command.ts";
 import { loopbackToken } from "../listen/find.ts";
 import { DEMO_ID } from "./agent.ts";

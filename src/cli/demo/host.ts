@@ -2,7 +2,6 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { isAbsolute, join, resolve } from "node:path";
-import { systemClock } from "../../connect/index.ts";
 import { EarshotError } from "../../index.ts";
 import {
   type LogSink,
@@ -11,8 +10,9 @@ import {
   serve,
   socketPath,
   tokenDirectory,
-} from "../../node/index.ts";
+} from "../../server/index.ts";
 import { type EmbeddedStore, openEmbeddedStore } from "../../stores/embedded/store.ts";
+import { systemClock } from "../../subscriber/index.ts";
 import type { Io } from "../command.ts";
 import { createDemo, DEMO_ID, type Demo } from "./agent.ts";
 import { createDriverHook } from "./drivers.ts";

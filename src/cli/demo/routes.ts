@@ -1,6 +1,6 @@
 /** `POST /demo/sessions`: something for the demo to do, from a script or a page. */
 import { EarshotError } from "../../index.ts";
-import type { Routes } from "../../node/index.ts";
+import type { Routes } from "../../server/index.ts";
 import type { Demo } from "./agent.ts";
 
 export const DEMO_PATH = "/demo/sessions";

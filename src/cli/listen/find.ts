@@ -1,5 +1,5 @@
 /** Which agent is meant: an address, a port, a name, or the only one that runs for this person. */
-import { discover, readTokenFiles, tokenDirectory } from "../../node/index.ts";
+import { discover, readTokenFiles, tokenDirectory } from "../../server/index.ts";
 import { CommandError, EXIT, type Io, usage } from "../command.ts";
 import { shortName } from "./plain.ts";
 

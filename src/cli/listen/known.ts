@@ -1,5 +1,5 @@
 /** Agents on other machines are introduced before they are heard; those on one's own need no introduction. */
-import { createFileTrustStore, knownProducersPath } from "../../node/index.ts";
+import { createFileTrustStore, knownProducersPath } from "../../server/index.ts";
 import { type Announcer, neutralize } from "../../subscriber/announcer.ts";
 import type { KnownOptions } from "../../subscriber/trust.ts";
 import type { Io } from "../command.ts";

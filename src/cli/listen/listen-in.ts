@@ -3,7 +3,7 @@
  * agent. Everything here follows from one rule: nothing a person did not mean, after hearing what it is about, is an
  * answer.
  */
-import { type Clock, type Subscriber, systemClock } from "../../connect/index.ts";
+
 import {
   Announcer,
   type AnnouncerSettings,
@@ -13,6 +13,7 @@ import {
   type Run,
   type Utterance,
 } from "../../subscriber/announcer.ts";
+import { type Clock, type Subscriber, systemClock } from "../../subscriber/index.ts";
 import { type Speaker, speakWith, type Voice } from "../../voices/index.ts";
 import { EXIT, type Interruption, type Io, say } from "../command.ts";
 import { Attention } from "./attention.ts";

@@ -1,6 +1,7 @@
 /** Connects, or ends with a sentence that says why not and what to do. */
-import { type ConnectOptions, type Subscriber, subscribe } from "../../connect/index.ts";
+
 import { neutralize } from "../../subscriber/announcer.ts";
+import { type ConnectOptions, type Subscriber, subscribe } from "../../subscriber/index.ts";
 import { CommandError, EXIT, type Io, say, stopped, usage } from "../command.ts";
 import { loopbackToken } from "./find.ts";
 

@@ -1,6 +1,7 @@
 /** Names and sentences of others, fit to stand in one line of ours. */
-import type { Subscriber } from "../../connect/index.ts";
+
 import { neutralize } from "../../subscriber/announcer.ts";
+import type { Subscriber } from "../../subscriber/index.ts";
 
 const LONGEST_NAME = 80;
 

@@ -1,5 +1,5 @@
 /** Who listens to a replay, by what the server logs: the first to come, and when nobody is left. */
-import type { LogEntry } from "../../node/index.ts";
+import type { LogEntry } from "../../server/index.ts";
 
 export interface Audience {
   /** Hand it every log entry. */

@@ -3,7 +3,7 @@ import { lstatSync, readdirSync } from "node:fs";
 import { createRequire } from "node:module";
 import { homedir, userInfo } from "node:os";
 import { join } from "node:path";
-import { readTokenFiles, socketDirectory, socketPath, tokenDirectory } from "../../node/index.ts";
+import { readTokenFiles, socketDirectory, socketPath, tokenDirectory } from "../../server/index.ts";
 import type { Io } from "../command.ts";
 import { findAgents } from "../listen/find.ts";
 import { count, plain } from "./output.ts";

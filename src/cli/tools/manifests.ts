@@ -1,7 +1,7 @@
 /** A manifest, signed or not, from wherever it is: an agent's well-known place, its socket's side, a file, a pipe. */
 import { readFile } from "node:fs/promises";
-import { discover } from "../../node/index.ts";
 import { describeIssues, type ProducerManifest, parse } from "../../protocol/index.ts";
+import { discover } from "../../server/index.ts";
 import { CommandError, EXIT, type Io } from "../command.ts";
 import { openInput } from "./input.ts";
 import { plain } from "./output.ts";

@@ -1,6 +1,7 @@
 /** From words to utterances in the queue and the history: nothing is said that is not remembered, or with a wrong voice. */
-import { matchLanguage } from "../../protocol/language.ts";
+
 import type { Urgency } from "../../protocol/types.ts";
+import { matchLanguage } from "../../text/language.ts";
 import { catalogFor } from "../catalogs/index.ts";
 import { History } from "./history.ts";
 import { Phrases } from "./phrase.ts";

@@ -1,7 +1,8 @@
 /** An event's texts for one listener: in its language where there is one, at its verbosity, made harmless. */
-import { pickVariant, type VariantBase } from "../../protocol/language.ts";
+
 import type { AgentEvent, ProducerIdentity, Verbosity } from "../../protocol/types.ts";
-import { neutralize, oneLine, shorten } from "../neutralize.ts";
+import { pickVariant, type VariantBase } from "../../text/language.ts";
+import { neutralize, oneLine, shorten } from "../../text/neutralize.ts";
 import type { Phrases } from "./phrase.ts";
 import type { Run } from "./utterance.ts";
 

@@ -1,7 +1,7 @@
 /** Ready text as utterances' worth of runs: markdown named in our words, one sentence each, so that a break costs one. */
 
+import { neutralize, oneLine } from "../../text/neutralize.ts";
 import { plainHtml, type Segment, speakMarkdown } from "../markdown.ts";
-import { neutralize, oneLine } from "../neutralize.ts";
 import type { Ready, Span } from "./output-buffer.ts";
 import { merge, type Phrases } from "./phrase.ts";
 import { splitSentences } from "./sentences.ts";

@@ -1,6 +1,7 @@
 /** What a voice is handed: words in runs of one language each, and how urgent they are (2.2.9). */
-import { directionOf } from "../../protocol/language.ts";
+
 import type { Urgency } from "../../protocol/types.ts";
+import { directionOf } from "../../text/language.ts";
 
 /** A stretch of text in one language: one voice, one braille table. */
 export interface Run {

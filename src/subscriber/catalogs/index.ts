@@ -1,5 +1,5 @@
 /** `earshot/catalogs`: every language the announcer has words of its own in. Where there are none, English is spoken, and marked as English. */
-import { matchLanguage } from "../../protocol/language.ts";
+import { matchLanguage } from "../../text/language.ts";
 import { ar } from "./ar.ts";
 import type { Catalog } from "./catalog.ts";
 import { en } from "./en.ts";

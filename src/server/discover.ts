@@ -1,0 +1,81 @@
+/** Which agents are running for this user: the sockets in the conventional directory that somebody answers at (MAN-02). */
+import { lstatSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { parse } from "../protocol/parse.ts";
+import type { ProducerManifest } from "../protocol/types.ts";
+import { knock } from "./ipc/bind.ts";
+import { manifestPath, PIPE_DIRECTORY, socketDirectory } from "./ipc/path.ts";
+import { isSafeDirectory, ownUid } from "./safe-directory.ts";
+
+export interface Discovered {
+  /** For connect(). */
+  readonly address: string;
+  readonly path: string;
+  /** What it says about itself, where it left a manifest. */
+  readonly manifest: ProducerManifest | undefined;
+}
+
+export interface DiscoverOptions {
+  readonly directory?: string;
+  /** So long an agent may take to answer. */
+  readonly timeout_ms?: number;
+}
+
+export async function discover({ directory, timeout_ms = 500 }: DiscoverOptions = {}): Promise<Discovered[]> {
+  const place = directory ?? socketDirectory();
+  if (place === undefined) return discoverPipes();
+  // Whoever can plant a socket there would have people answer another agent's questions.
+  if (!isSafeDirectory(place)) return [];
+  const found = await Promise.all(
+    namesIn(place)
+      .filter((name) => name.endsWith(".sock") && !name.startsWith("."))
+      .sort()
+      .map(async (name): Promise<Discovered[]> => {
+        const path = join(place, name);
+        if (!isOwn(path, "isSocket") || (await knock(path, timeout_ms)) !== "alive") return [];
+        return [{ address: `unix:${path}`, path, manifest: readManifest(manifestPath(path)) }];
+      }),
+  );
+  return found.flat();
+}
+
+/** Windows lists its pipes like a directory; a pipe is there only while somebody serves it. */
+export function discoverPipes(list: (directory: string) => string[] = readdirSync): Discovered[] {
+  let names: string[];
+  try {
+    names = list("\\\\.\\pipe\\");
+  } catch {
+    return [];
+  }
+  return names
+    .filter((name) => /^aaep\\[^\\]+$/i.test(name))
+    .sort()
+    .map((name) => `${PIPE_DIRECTORY}${name.slice("aaep\\".length)}`)
+    .map((path) => ({ address: `pipe:${path}`, path, manifest: undefined }));
+}
+
+function namesIn(directory: string): string[] {
+  try {
+    return readdirSync(directory);
+  } catch {
+    return [];
+  }
+}
+
+function isOwn(path: string, kind: "isSocket" | "isFile"): boolean {
+  const stat = lstatSync(path, { throwIfNoEntry: false });
+  const uid = ownUid();
+  return stat?.[kind]() === true && (uid === undefined || stat.uid === uid);
+}
+
+function readManifest(path: string): ProducerManifest | undefined {
+  try {
+    if (!isOwn(path, "isFile")) return undefined;
+    const parsed = parse(readFileSync(path), { mode: "tolerant" });
+    return parsed.ok && parsed.kind === "message" && parsed.message.type === "aaep:producer.manifest"
+      ? (parsed.message as ProducerManifest)
+      : undefined;
+  } catch {
+    return undefined;
+  }
+}

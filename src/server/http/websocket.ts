@@ -1,0 +1,185 @@
+/** WebSocket upgrades on a Node server: guarded and authenticated before a frame is read, and reaped when they go silent (F15). */
+import type { IncomingMessage, Server } from "node:http";
+import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import { type WebSocket, WebSocketServer } from "ws";
+import type { Admission } from "../../auth/authenticate.ts";
+import { closeReason } from "../../protocol/close-reasons.ts";
+import type { Door } from "../../protocol/door.ts";
+import type { Principal } from "../../protocol/principal.ts";
+import { openWebSocket, SUBPROTOCOL, type WebSocketSession } from "../../transports/websocket/server.ts";
+import type { Metrics } from "../metrics.ts";
+import { Writer } from "../writer.ts";
+import type { createGuard } from "./guard.ts";
+import { credentialsOf } from "./http.ts";
+import { inquiryOf } from "./node-http.ts";
+import { answerAsEver, wantsWebSocket } from "./upgrade.ts";
+
+export interface WebSocketSite {
+  readonly path: string;
+  readonly guard: ReturnType<typeof createGuard>;
+  readonly admit: Admission;
+  readonly door: Door;
+  readonly metrics: Metrics;
+  readonly ping_ms: number;
+  readonly message_bytes: number;
+  readonly queue_bytes: number;
+  readonly blocked_ms: number;
+}
+
+/** Whoever was told to leave has so long to read why before the socket is destroyed. */
+const LINGER_MS = 1_000;
+
+export function refuse(socket: Duplex, status: string, message: string): void {
+  const body = JSON.stringify({ error: "refused", message });
+  socket.end(
+    `HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+  );
+}
+
+/** One connection, as the timer that looks after all of them sees it. */
+interface Connection {
+  readonly websocket: WebSocket;
+  readonly writer: Writer;
+  readonly session: WebSocketSession;
+  /** Heard from since the last look. */
+  alive: boolean;
+  /** Looks it was given to ask for something. */
+  idle: number;
+}
+
+export function attachWebSocket(server: Server, site: WebSocketSite): { close: () => Promise<void> } {
+  const sockets = new WebSocketServer({
+    noServer: true,
+    perMessageDeflate: false,
+    maxPayload: site.message_bytes,
+    handleProtocols: (offered) => (offered.has(SUBPROTOCOL) ? SUBPROTOCOL : false),
+  });
+  const connections = new Set<Connection>();
+  const upgrade = async (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    const inquiry = inquiryOf(request, { body_bytes: 0 });
+    const elsewhere = inquiry.url.pathname !== site.path;
+    // On a server of somebody else's, other paths may be somebody else's too.
+    if (elsewhere && server.listenerCount("upgrade") > 1) return;
+    if (!wantsWebSocket(request)) return answerAsEver(server, request, socket, head);
+    if (elsewhere) return refuse(socket, "404 Not Found", `The WebSocket endpoint is ${site.path}.`);
+    const guarded = site.guard(inquiry.header("host"), inquiry.header("origin"), inquiry.secure);
+    if (!guarded.ok) return refuse(socket, "403 Forbidden", guarded.message);
+    const offered = (inquiry.header("sec-websocket-protocol") ?? "").split(",").map((name) => name.trim());
+    if (!offered.includes(SUBPROTOCOL))
+      return refuse(socket, "400 Bad Request", `Offer the subprotocol ${SUBPROTOCOL}.`);
+    const principal = await site.admit(credentialsOf(inquiry));
+    const known = principal !== undefined && principal !== "denied";
+    if (!known)
+      site.metrics.count("earshot_refusals_total", { reason: principal ? "denied" : "credentials" });
+    sockets.handleUpgrade(request, socket, head, (websocket) => {
+      if (known) return open(websocket, principal, socket as Socket);
+      const { websocket: code, sentence } = closeReason(
+        principal === "denied" ? "authorization_denied" : "authentication_failed",
+      );
+      websocket.on("error", () => {});
+      websocket.close(code, sentence);
+      // Nobody unknown keeps a place by not answering.
+      setTimeout(() => websocket.terminate(), LINGER_MS).unref();
+    });
+  };
+  const onUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    socket.on("error", () => socket.destroy());
+    upgrade(request, socket, head).catch(() => socket.destroy());
+  };
+
+  function open(websocket: WebSocket, principal: Principal, socket: Socket): void {
+    socket.setNoDelay(true);
+    // Frames go straight to the socket, whole ones only: what ws itself sends (pings, pongs, closes) fits in between.
+    const writer = new Writer(socket, {
+      cap: site.queue_bytes,
+      blocked_ms: site.blocked_ms,
+      slow: () => {
+        site.metrics.count("earshot_disconnects_total", { reason: "too_slow" });
+        session.leave("too_slow");
+        setTimeout(() => websocket.terminate(), LINGER_MS).unref();
+      },
+    });
+    socket.on("drain", () => writer.drained());
+    const session = openWebSocket(
+      {
+        frame: encodeTextFrame,
+        write: (frame, patient) => writer.write(frame, patient),
+        close: (code, reason) => {
+          writer.release();
+          websocket.close(code, reason);
+        },
+      },
+      site.door,
+      principal,
+    );
+    const connection: Connection = { websocket, writer, session, alive: true, idle: 0 };
+    connections.add(connection);
+    websocket.on("pong", () => {
+      connection.alive = true;
+    });
+    websocket.on("message", (data: Buffer, binary) => {
+      connection.alive = true;
+      session.message(binary ? data : data.toString("utf8"));
+    });
+    websocket.on("error", () => {});
+    websocket.on("close", () => {
+      connections.delete(connection);
+      writer.abandon();
+      session.closed();
+    });
+  }
+
+  /** Two looks without a sign of life, or without a request, are enough. */
+  const look = setInterval(() => {
+    for (const connection of connections) {
+      const { websocket, writer, session } = connection;
+      if (!connection.alive) {
+        site.metrics.count("earshot_disconnects_total", { reason: "unreachable" });
+        websocket.terminate();
+        continue;
+      }
+      connection.alive = false;
+      if (!session.subscribed && connection.idle++ > 0) session.leave("protocol_violation");
+      writer.flush();
+      if (websocket.readyState === websocket.OPEN) websocket.ping();
+    }
+  }, site.ping_ms);
+  look.unref();
+
+  server.on("upgrade", onUpgrade);
+  return {
+    /** Takes nobody new, gives the last words a moment to arrive, and lets go. */
+    close: async () => {
+      server.off("upgrade", onUpgrade);
+      clearInterval(look);
+      for (const { session } of connections) session.leave("producer_shutdown");
+      const all = [...sockets.clients];
+      const gone = all.map((websocket) => new Promise((resolve) => websocket.once("close", resolve)));
+      const limit = setTimeout(() => {
+        for (const websocket of all) websocket.terminate();
+      }, LINGER_MS);
+      await Promise.all(gone);
+      clearTimeout(limit);
+      sockets.close();
+    },
+  };
+}
+
+/** One unmasked, unfragmented text frame (RFC 6455, 5.2). */
+function encodeTextFrame(text: string): Buffer {
+  const size = Buffer.byteLength(text);
+  const header = size < 126 ? 2 : size < 65_536 ? 4 : 10;
+  const frame = Buffer.allocUnsafe(header + size);
+  frame[0] = 0x81;
+  if (header === 2) frame[1] = size;
+  else if (header === 4) {
+    frame[1] = 126;
+    frame.writeUInt16BE(size, 2);
+  } else {
+    frame[1] = 127;
+    frame.writeBigUInt64BE(BigInt(size), 2);
+  }
+  frame.write(text, header, "utf8");
+  return frame;
+}

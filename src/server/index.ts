@@ -1,0 +1,28 @@
+/** `earshot/server`: put a producer on a server. */
+export {
+  type Authenticator,
+  type Authorizer,
+  anyOf,
+  type Certificate,
+  type Credentials,
+  tokenAuthenticator,
+} from "../auth/authenticate.ts";
+export { type JwtOptions, jwtAuthenticator } from "../auth/jwt.ts";
+export { certificateAuthenticator } from "../auth/mtls.ts";
+export type { Principal, Role } from "../protocol/principal.ts";
+export { type Discovered, type DiscoverOptions, discover } from "./discover.ts";
+export type { GrpcLimits } from "./grpc/calls.ts";
+export { type GrpcOptions, type GrpcTls, type ServingGrpc, serveGrpc } from "./grpc/grpc.ts";
+export type { InspectorOptions } from "./http/inspector.ts";
+export type { Pages, Routes } from "./http/routes.ts";
+export { createSite, type ServeLimits, type Site, type SiteOptions } from "./http/site.ts";
+export { type IpcLimits, type IpcOptions, type ServingIpc, serveIpc } from "./ipc/ipc.ts";
+export { safeName, socketDirectory, socketPath } from "./ipc/path.ts";
+export { createFileTrustStore, knownProducersPath } from "./known-producers.ts";
+export type { LogEntry, LogLevel, LogSink } from "./log.ts";
+export { generateSigningKey, type SigningKey, signManifest } from "./manifest.ts";
+export { type ServeOptions, type Serving, serve } from "./serve.ts";
+export { type ServingStdio, type StdioOptions, serveStdio } from "./stdio/stdio.ts";
+export { readTokenFiles, type TokenFile, tokenDirectory } from "./token-file.ts";
+export { formatTraceparent, parseTraceparent, type TraceContext } from "./trace.ts";
+export type { GrpcWay, UnixWay } from "./ways.ts";

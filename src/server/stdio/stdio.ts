@@ -1,0 +1,113 @@
+/**
+ * One producer on its own stdin and stdout, for the process that started it; or on a child's, where the producer is the
+ * parent (B.6). While it is served, stdout belongs to the protocol: whatever the agent prints goes to stderr.
+ */
+import type { Readable, Writable } from "node:stream";
+import type { Producer } from "../../producer/producer.ts";
+import type { Principal } from "../../protocol/principal.ts";
+import { openStdio } from "../../transports/stdio/server.ts";
+import { doorOf } from "../door.ts";
+import { createLogger, type LogSink } from "../log.ts";
+import { createMetrics } from "../metrics.ts";
+import { keepDoor } from "../porter.ts";
+import { createReplyRate } from "../reply-rate.ts";
+import { Writer } from "../writer.ts";
+
+export interface StdioOptions {
+  /** Where the listener is heard and spoken to; our own stdin and stdout by default. For a child: its stdout and stdin. */
+  readonly input?: Readable;
+  readonly output?: Writable;
+  /** Who is there: whoever started us, or whom we started. May hear and answer everything, by default (RPC-05). */
+  readonly principal?: Principal;
+  /** Most bytes waiting for the listener, and how long they may wait. */
+  readonly limits?: { readonly queue_bytes?: number; readonly blocked_ms?: number };
+  readonly log?: LogSink;
+}
+
+export interface ServingStdio {
+  /** Settles when the listener has gone, or `close` was called. */
+  readonly closed: Promise<void>;
+  close(): Promise<void>;
+}
+
+const LOCAL_USER: Principal = { id: "local", role: "reply", audiences: "all" };
+const LIMITS = { queue_bytes: 1_048_576, blocked_ms: 30_000 };
+
+export function serveStdio(producer: Producer, options: StdioOptions = {}): ServingStdio {
+  const { input = process.stdin, output = process.stdout, principal = LOCAL_USER } = options;
+  const { queue_bytes, blocked_ms } = { ...LIMITS, ...options.limits };
+  const own = output === process.stdout ? keepClean() : undefined;
+  const write = own ?? ((bytes: Uint8Array) => output.write(bytes));
+  const log = createLogger(options.log);
+  const door = keepDoor(doorOf(producer.hub), {
+    metrics: createMetrics(),
+    log,
+    rate: createReplyRate({ refused_replies: 20, forgive_ms: 3_000 }),
+  });
+  let settle = () => {};
+  const closed = new Promise<void>((resolve) => {
+    settle = resolve;
+  });
+  let over = false;
+  const gone = () => {
+    if (over) return;
+    over = true;
+    // Whoever ended its output may still read: the answer to its last line is not kept from it.
+    writer.release();
+    session.closed();
+    input.off("data", hear).off("end", gone).off("close", gone);
+    // Left flowing, stdin would keep the process from ending.
+    input.pause();
+    settle();
+  };
+  const writer = new Writer(
+    {
+      write,
+      get writableLength() {
+        return output.writableLength;
+      },
+    },
+    { cap: queue_bytes, blocked_ms, slow: () => session.leave("too_slow") },
+  );
+  const session = openStdio(
+    {
+      write: (bytes) => writer.write(bytes),
+      end() {
+        writer.release();
+        // Our own stdout is not ours to close before the process ends; a child's stdin is.
+        if (!own) output.end();
+        setImmediate(gone);
+      },
+    },
+    door,
+    principal,
+  );
+  const hear = (chunk: Uint8Array | string) =>
+    session.bytes(typeof chunk === "string" ? Buffer.from(chunk) : chunk);
+  input.on("data", hear).on("end", gone).on("close", gone).on("error", gone);
+  output.on("drain", () => writer.drained());
+  // The reader went away: EPIPE is an end like any other.
+  output.on("error", gone).on("close", gone);
+  return {
+    closed,
+    async close() {
+      if (!over) session.leave("producer_shutdown");
+      await closed;
+    },
+  };
+}
+
+let real: typeof process.stdout.write | undefined;
+
+/**
+ * RPC-04: anything but the protocol would break the line it lands in. console.log and libraries write through this one
+ * function. It stays so to the end of the process: whoever reads there reads JSON-RPC, also after the last subscription.
+ */
+function keepClean(): (bytes: Uint8Array) => boolean {
+  const { stdout, stderr } = process;
+  if (!real) {
+    real = stdout.write;
+    stdout.write = stderr.write.bind(stderr) as typeof stdout.write;
+  }
+  return (bytes) => real!.call(stdout, bytes as never);
+}

@@ -1,0 +1,101 @@
+/**
+ * The loopback token, kept where only this user can read it, so that local tools find running agents:
+ * `$XDG_RUNTIME_DIR/earshot/<agent>-<port>.json`, else `<tmp>/earshot-<uid>/…`. The directory is 0700, the file 0600.
+ * Both writing and reading refuse a directory somebody else could have prepared: whoever plants a file there would
+ * have people answer another agent's questions.
+ */
+import { lstatSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir, userInfo } from "node:os";
+import { join } from "node:path";
+import { EarshotError } from "../protocol/errors.ts";
+import { isLoopback } from "./http/guard.ts";
+import { ensureSafeDirectory, isSafeDirectory, ownUid } from "./safe-directory.ts";
+
+export interface TokenFile {
+  readonly agent_id: string;
+  readonly url: string;
+  /** Where it takes gRPC, if it does: the same token opens both. */
+  readonly grpc?: string;
+  readonly token: string;
+  readonly pid: number;
+}
+
+export function tokenDirectory(env: NodeJS.ProcessEnv = process.env): string {
+  const runtime = env["XDG_RUNTIME_DIR"];
+  if (runtime) return join(runtime, "earshot");
+  return join(tmpdir(), `earshot-${ownUid() ?? userInfo().username}`);
+}
+
+function ensureDirectory(directory: string): void {
+  try {
+    ensureSafeDirectory(directory);
+  } catch (error) {
+    throw new EarshotError(
+      "unsafe_directory",
+      `The token of this run cannot be kept in ${directory}. Set XDG_RUNTIME_DIR or \`token_file\` to a directory of yours, or pass \`token_file: false\`. ${(error as Error).message}`,
+      { cause: error },
+    );
+  }
+}
+
+/** Writes the file and answers with its path and how to remove it. */
+export function writeTokenFile(
+  file: TokenFile,
+  directory = tokenDirectory(),
+): { path: string; remove: () => void } {
+  ensureDirectory(directory);
+  const safe = file.agent_id.replaceAll(/[^A-Za-z0-9._-]/g, "_").slice(0, 64);
+  const path = join(directory, `${safe}-${new URL(file.url).port}.json`);
+  // A link under this name is removed, not followed: "wx" makes a new file or none.
+  rmSync(path, { force: true });
+  writeFileSync(path, `${JSON.stringify(file)}\n`, { mode: 0o600, flag: "wx" });
+  const remove = () => {
+    // Another agent may have the port by now, and its file is not ours to remove.
+    if (readOne(path)?.token === file.token) rmSync(path, { force: true });
+  };
+  return { path, remove };
+}
+
+function readOne(path: string): TokenFile | undefined {
+  try {
+    const stat = lstatSync(path);
+    const uid = ownUid();
+    if (!stat.isFile() || (uid !== undefined && (stat.uid !== uid || (stat.mode & 0o077) !== 0)))
+      return undefined;
+    const { agent_id, url, grpc, token, pid } = JSON.parse(readFileSync(path, "utf8")) as Partial<TokenFile>;
+    if (typeof agent_id !== "string" || typeof url !== "string" || typeof token !== "string")
+      return undefined;
+    // A token of this machine goes nowhere else.
+    if (!isLoopback(new URL(url).hostname) || !Number.isInteger(pid) || pid! <= 0) return undefined;
+    const own = typeof grpc === "string" && isLoopback(new URL(grpc).hostname) ? { grpc } : {};
+    return { agent_id, url, ...own, token, pid: pid! };
+  } catch {
+    return undefined;
+  }
+}
+
+/** The agents that are running for this user; files of dead processes are passed over. */
+export function readTokenFiles(directory = tokenDirectory()): TokenFile[] {
+  let names: string[];
+  try {
+    if (!isSafeDirectory(directory)) return [];
+    names = readdirSync(directory);
+  } catch {
+    return [];
+  }
+  return names
+    .filter((one) => one.endsWith(".json"))
+    .sort()
+    .map((name) => readOne(join(directory, name)))
+    .filter((file) => file !== undefined)
+    .filter(({ pid }) => isAlive(pid));
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
+}

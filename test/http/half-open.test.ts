@@ -1,0 +1,71 @@
+/** A listener over SSE whose machine fell asleep: what the system's table says of it reaches its stream (F15). */
+import { createServer, get } from "node:http";
+import type { AddressInfo } from "node:net";
+import { expect, it } from "vitest";
+import type { HttpSite } from "../../src/server/http/http.ts";
+import { handleNodeRequest } from "../../src/server/http/node-http.ts";
+import type { Ends } from "../../src/server/http/unanswered.ts";
+import { createMetrics } from "../../src/server/metrics.ts";
+import { later } from "../security/wire-support.ts";
+
+it("F15: the stream of whoever does not answer any more is let go, and frees what it held", async () => {
+  // Half a connection cannot be made on one machine; what finds it is proven in src/server/http/unanswered.test.ts.
+  const watched = new Map<Ends, () => void>();
+  let freed = () => {};
+  const gone = new Promise<void>((resolve) => {
+    freed = resolve;
+  });
+  const metrics = createMetrics();
+  const site: Partial<HttpSite> = {
+    prefix: "/aaep/v1",
+    guard: () => ({ ok: true, cors: {} }),
+    authenticate: () => ({ id: "local", role: "reply", audiences: "all" }),
+    ready: () => true,
+    log: Object.assign(() => {}, { who: () => "somebody" }),
+    metrics,
+    body_ms: 1_000,
+    sse: async () => ({
+      status: 200,
+      headers: { "content-type": "text/event-stream" },
+      stream: (stream) => {
+        void stream.write(": connected\n\n");
+        return { gone: freed, slow: () => {} };
+      },
+    }),
+    watch: {
+      add(ends, lost) {
+        watched.set(ends, lost);
+        return () => watched.delete(ends);
+      },
+      look: async () => {},
+    },
+  };
+  const limits = { body_bytes: 1_024, queue_bytes: 65_536, blocked_ms: 1_000 };
+  const server = createServer(
+    (request, response) => void handleNodeRequest(site as HttpSite, request, response, limits),
+  );
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  later(() => server.close());
+  const { port } = server.address() as AddressInfo;
+  const localPort = await new Promise<number | undefined>((resolve, reject) => {
+    const request = get({ port, host: "127.0.0.1", path: "/aaep/v1/events", agent: false }, (response) => {
+      response.on("error", () => {});
+      response.once("data", () => resolve(request.socket?.localPort));
+    });
+    request.on("error", reject);
+    later(() => request.destroy());
+  });
+
+  const [[ends, lost]] = [...watched] as [[Ends, () => void]];
+  expect({ ...pick(ends), streams: watched.size }).toEqual({
+    localPort: port,
+    remotePort: localPort,
+    streams: 1,
+  });
+  lost();
+  await gone;
+  expect(watched.size).toBe(0);
+  expect(metrics.text()).toContain('earshot_disconnects_total{reason="unreachable"} 1');
+});
+
+const pick = ({ localPort, remotePort }: Ends) => ({ localPort, remotePort });
