@@ -302,7 +302,7 @@ describe("earshot demo in a terminal", () => {
     await at.shows("That was all.");
     await at.type("");
     await at.shows("Transfer 500 dollars to your savings account.");
-    await at.shows("No, or yes in two steps?");
+    await at.shows("Say no, or say yes to review and confirm.");
     await at.type("no");
     await at.shows("The answer was no, so it was not done.");
     await at.shows("Nothing was done.");

@@ -8,7 +8,7 @@ import { needs } from "../subscriber/needs.ts";
 import { lights, sitDown } from "./listen-support.ts";
 
 const QUESTION =
-  "Careful, high risk. This cannot be undone. Planner asks for permission: Transfer $500 to savings. If you say yes: Funds move at once. Without an answer within 5 minutes, it will not be done. No, or yes in two steps?";
+  "Careful, high risk. This cannot be undone. Planner asks for permission: Transfer $500 to savings. If you say yes: Funds move at once. Without an answer within 5 minutes, it will not be done. Say no, or say yes to review and confirm.";
 const READ_BACK =
   "You are about to let Planner do this. Careful, high risk. This cannot be undone. Amount: 500. To: savings. To allow it, say confirm. To refuse, say no.";
 const AHEAD = "What you typed before the question was finished does not count. Answer now.";
@@ -327,7 +327,7 @@ describe("one thing at a time (--step)", () => {
       "Something urgent waits. Press Enter to read it.",
     ]);
     await type("\r");
-    expect(lines().at(-1)).toMatch(/^Careful, high risk\. .* yes in two steps\? One more waits\.$/);
+    expect(lines().at(-1)).toMatch(/^Careful, high risk\. .* review and confirm\. One more waits\.$/);
     await type("\r");
     expect(lines().at(-1)).toBe("Started: Helping you.");
     await answer("yes\r");

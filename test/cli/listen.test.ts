@@ -268,7 +268,7 @@ describe("earshot listen as a program", () => {
       } as const;
       await session.tool(spec, () => void ran.push(1));
     });
-    await vi.waitFor(() => expect(out).toContain("No, or yes in two steps?"), 10_000);
+    await vi.waitFor(() => expect(out).toContain("Say no, or say yes to review and confirm."), 10_000);
     child.stdin.write("no\n");
     await vi.waitFor(() => expect(out).toContain("Refused."), 10_000);
     await done;

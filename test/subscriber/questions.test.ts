@@ -41,7 +41,7 @@ describe("a question", () => {
   it("is put in a frame that says who asks, gravest news first, and how to answer (CNF-39, SUB-11)", () => {
     const ear = new Ear().hear(grave());
     expect(ear.texts).toEqual([
-      "Careful, high risk. This cannot be undone. Planner asks for permission: Transfer $500 to savings. If you say yes: Funds move at once. Without an answer within 5 minutes, it will not be done. No, or yes in two steps?",
+      "Careful, high risk. This cannot be undone. Planner asks for permission: Transfer $500 to savings. If you say yes: Funds move at once. Without an answer within 5 minutes, it will not be done. Say no, or say yes to review and confirm.",
     ]);
     expect(ear.said[0]!.utterance).toMatchObject({
       urgency: "critical",

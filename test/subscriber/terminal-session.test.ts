@@ -104,7 +104,7 @@ async function session(address: string, token: string, ...flags: string[]): Prom
   };
 }
 
-const QUESTION = "No, or yes in two steps?";
+const QUESTION = "Say no, or say yes to review and confirm.";
 const READ_BACK = "To allow it, say confirm. To refuse, say no.";
 
 describe.skipIf(python.skip)(`a terminal session${python.note}`, () => {

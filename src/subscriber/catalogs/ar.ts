@@ -47,7 +47,7 @@ export const ar: Catalog = {
     ask_clarification: "يسأل {agent}: {question}",
     consequence: "إذا قلت نعم: {consequence}",
     answer_yes_no: "نعم أم لا؟",
-    answer_two_steps: "لا، أم نعم على خطوتين؟",
+    answer_two_steps: "قل لا، أو قل نعم للمراجعة والتأكيد.",
     answer_refuse_only: "الإجابة الوحيدة المقبولة هي لا.",
     answer_freetext: "أجب بكلماتك.",
     answer_numeric: "أجب برقم.",

@@ -47,7 +47,7 @@ export const en: Catalog = {
     ask_clarification: "{agent} asks: {question}",
     consequence: "If you say yes: {consequence}",
     answer_yes_no: "Yes or no?",
-    answer_two_steps: "No, or yes in two steps?",
+    answer_two_steps: "Say no, or say yes to review and confirm.",
     answer_refuse_only: "The only answer it takes is no.",
     answer_freetext: "Answer in your own words.",
     answer_numeric: "Answer with a number.",

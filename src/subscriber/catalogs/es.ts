@@ -47,7 +47,7 @@ export const es: Catalog = {
     ask_clarification: "{agent} pregunta: {question}",
     consequence: "Si dices sí: {consequence}",
     answer_yes_no: "¿Sí o no?",
-    answer_two_steps: "¿No, o sí en dos pasos?",
+    answer_two_steps: "Di no, o di sí para revisar y confirmar.",
     answer_refuse_only: "La única respuesta que admite es no.",
     answer_freetext: "Responde con tus propias palabras.",
     answer_numeric: "Responde con un número.",

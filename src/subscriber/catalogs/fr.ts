@@ -47,7 +47,7 @@ export const fr: Catalog = {
     ask_clarification: "{agent} demande : {question}",
     consequence: "Si vous dites oui : {consequence}",
     answer_yes_no: "Oui ou non ?",
-    answer_two_steps: "Non, ou oui en deux étapes ?",
+    answer_two_steps: "Dites non, ou dites oui pour vérifier et confirmer.",
     answer_refuse_only: "La seule réponse admise est non.",
     answer_freetext: "Répondez avec vos propres mots.",
     answer_numeric: "Répondez par un nombre.",

@@ -48,7 +48,7 @@ export const ha: Catalog = {
     ask_clarification: "{agent} yana tambaya: {question}",
     consequence: "Idan ka ce eh: {consequence}",
     answer_yes_no: "Eh ko a'a?",
-    answer_two_steps: "A'a, ko eh a matakai biyu?",
+    answer_two_steps: "Ce a'a, ko ka ce eh don dubawa da tabbatarwa.",
     answer_refuse_only: "A'a ce kaɗai amsar da yake karɓa.",
     answer_freetext: "Amsa da kalmominka.",
     answer_numeric: "Amsa da lamba.",

@@ -48,7 +48,7 @@ export const ig: Catalog = {
     ask_clarification: "{agent} na-ajụ: {question}",
     consequence: "Ọ bụrụ na ị sị ee: {consequence}",
     answer_yes_no: "Ee ka ọ bụ mba?",
-    answer_two_steps: "Mba, ka ọ bụ ee na nzọụkwụ abụọ?",
+    answer_two_steps: "Sị mba, ma ọ bụ sị ee ka ị lelee ma kwado.",
     answer_refuse_only: "Naanị mba bụ azịza ọ na-anabata.",
     answer_freetext: "Jiri okwu gị zaa.",
     answer_numeric: "Jiri nọmba zaa.",

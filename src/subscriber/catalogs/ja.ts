@@ -49,7 +49,7 @@ export const ja: Catalog = {
     ask_clarification: "{agent}からの質問です。{question}",
     consequence: "「はい」と答えると、{consequence}",
     answer_yes_no: "「はい」か「いいえ」で答えてください。",
-    answer_two_steps: "「いいえ」か、二段階の「はい」で答えてください。",
+    answer_two_steps: "「いいえ」で断るか、「はい」で内容の確認に進んでください。",
     answer_refuse_only: "答えられるのは「いいえ」だけです。",
     answer_freetext: "自由な言葉で答えてください。",
     answer_numeric: "数字で答えてください。",

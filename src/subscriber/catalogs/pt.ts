@@ -47,7 +47,7 @@ export const pt: Catalog = {
     ask_clarification: "{agent} pergunta: {question}",
     consequence: "Se você disser sim: {consequence}",
     answer_yes_no: "Sim ou não?",
-    answer_two_steps: "Não, ou sim em dois passos?",
+    answer_two_steps: "Diga não, ou diga sim para revisar e confirmar.",
     answer_refuse_only: "A única resposta aceita é não.",
     answer_freetext: "Responda com suas próprias palavras.",
     answer_numeric: "Responda com um número.",

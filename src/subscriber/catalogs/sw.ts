@@ -48,7 +48,7 @@ export const sw: Catalog = {
     ask_clarification: "{agent} anauliza: {question}",
     consequence: "Ukisema ndiyo: {consequence}",
     answer_yes_no: "Ndiyo au hapana?",
-    answer_two_steps: "Hapana, au ndiyo kwa hatua mbili?",
+    answer_two_steps: "Sema hapana, au sema ndiyo ili kukagua na kuthibitisha.",
     answer_refuse_only: "Jibu pekee linalokubaliwa ni hapana.",
     answer_freetext: "Jibu kwa maneno yako.",
     answer_numeric: "Jibu kwa nambari.",

@@ -50,7 +50,7 @@ export const yo: Catalog = {
     ask_clarification: "{agent} ń béèrè: {question}",
     consequence: "Bí o bá sọ bẹ́ẹ̀ni: {consequence}",
     answer_yes_no: "Ṣé bẹ́ẹ̀ni tàbí rárá?",
-    answer_two_steps: "Ṣé rárá, tàbí bẹ́ẹ̀ni ní ìgbésẹ̀ méjì?",
+    answer_two_steps: "Sọ rárá, tàbí sọ bẹ́ẹ̀ni láti yẹ̀ ẹ́ wò kí o sì fọwọ́ sí i.",
     answer_refuse_only: "Rárá nìkan ni ìdáhùn tó gbà.",
     answer_freetext: "Dáhùn ní ọ̀rọ̀ tìrẹ.",
     answer_numeric: "Fi nọ́ńbà dáhùn.",
