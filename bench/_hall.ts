@@ -4,7 +4,7 @@ import { Engine } from "../src/delivery/engine.ts";
 import type { Delivery } from "../src/delivery/lane.ts";
 import { createLog } from "../src/hub/log.ts";
 import { createIds } from "../src/protocol/ids.ts";
-import type { Terms } from "../src/protocol/terms.ts";
+import type { Terms } from "../src/protocol/negotiate.ts";
 import { createMemoryStore } from "../src/stores/memory.ts";
 import { createRandom, type Script } from "./_session.ts";
 

@@ -1,5 +1,5 @@
 /** Material for the delivery benchmark: a busy agent as a script of events, and what listeners ask for. */
-import { resolveTerms, type Terms } from "../src/protocol/terms.ts";
+import { resolveTerms, type Terms } from "../src/protocol/negotiate.ts";
 import { AAEP_VERSION, type Capabilities, CORE_CONTEXT } from "../src/protocol/types.ts";
 
 export type Event = Record<string, unknown>;

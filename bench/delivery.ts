@@ -6,7 +6,7 @@
  */
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import type { Terms } from "../src/protocol/terms.ts";
+import type { Terms } from "../src/protocol/negotiate.ts";
 import { createSegmenter, SENTENCE, WORD } from "../src/text/segmenter/segmenter.ts";
 import { createHall, fill } from "./_hall.ts";
 import { median, print } from "./_report.ts";

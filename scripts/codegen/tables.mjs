@@ -1,4 +1,4 @@
-// The definitions as calls of the builders in src/protocol/check.ts: bounds and regular expressions, no prose.
+// The definitions as calls of the builders in src/protocol/validate.ts: bounds and regular expressions, no prose.
 
 const MAX = "1 / 0";
 const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
@@ -127,7 +127,7 @@ ${messageTable.join("\n")}
 ]);
 export const EXTENSION_EVENT: ObjectNode = ${extension};
 `);
-  return `import { any, flag, integer, list, number, type ObjectNode, object, text, word } from "../check.ts";\n${code}`;
+  return `import { any, flag, integer, list, number, type ObjectNode, object, text, word } from "../validate.ts";\n${code}`;
 }
 
 /** A constant used once only costs bytes: its value goes where it is used. */

@@ -3,7 +3,7 @@
  * One schedule serves them all. The clock is passed in.
  */
 import type { Ids } from "../protocol/ids.ts";
-import type { Terms } from "../protocol/terms.ts";
+import type { Terms } from "../protocol/negotiate.ts";
 import { createBudget, mostOwed } from "./budget.ts";
 import { type Cursor, decodeId, encodeEventId } from "./cursor.ts";
 import type { Piece } from "./cut.ts";

@@ -4,7 +4,7 @@
  * pace are no part of it: they decide when, not what.
  */
 import { compileFilters, isCritical } from "../protocol/filters.ts";
-import type { Terms } from "../protocol/terms.ts";
+import type { Terms } from "../protocol/negotiate.ts";
 import {
   type AgentEvent,
   type Boundary,

@@ -1,5 +1,5 @@
 /** What the engine knows of one subscription: a place in its lane, a budget, a pace. Nothing here grows with the backlog. */
-import type { Terms } from "../protocol/terms.ts";
+import type { Terms } from "../protocol/negotiate.ts";
 import { type Budget, createBudget } from "./budget.ts";
 import type { Heard } from "./heard.ts";
 import type { Delivery, Lane, Run, View } from "./lane.ts";

@@ -5,8 +5,7 @@
 import type { Engine } from "../delivery/engine.ts";
 import type { Delivery } from "../delivery/lane.ts";
 import { EXTENSION_PREFIX, extensionOffer, resumeRequest } from "../protocol/extension.ts";
-import { negotiate, type Offer, renegotiate } from "../protocol/negotiate.ts";
-import { resolveTerms } from "../protocol/terms.ts";
+import { negotiate, type Offer, renegotiate, resolveTerms } from "../protocol/negotiate.ts";
 import type {
   CancelSession,
   FollowSessions,

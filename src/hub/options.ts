@@ -2,8 +2,7 @@
 import type { Clock } from "../protocol/clock.ts";
 import { EarshotError } from "../protocol/errors.ts";
 import type { Ids } from "../protocol/ids.ts";
-import type { Offer } from "../protocol/negotiate.ts";
-import type { Terms } from "../protocol/terms.ts";
+import type { Offer, Terms } from "../protocol/negotiate.ts";
 import type {
   CancelSession,
   FollowSessions,

@@ -4,7 +4,7 @@
  */
 import type { Attachment, Engine } from "../delivery/engine.ts";
 import type { Delivery, View } from "../delivery/lane.ts";
-import type { Terms } from "../protocol/terms.ts";
+import type { Terms } from "../protocol/negotiate.ts";
 import type { Capabilities, OtherMessage } from "../protocol/types.ts";
 import type { Principal } from "./access.ts";
 

@@ -1,5 +1,5 @@
 /** Which event types a subscription lets through (5.3.1.7, 5.5.4; CON-05, CON-14). */
-import { compactType } from "./compact-type.ts";
+import { compactType } from "./types.ts";
 
 export const DEFAULT_INCLUDE = "aaep:agent.*";
 

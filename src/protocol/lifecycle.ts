@@ -1,32 +1,92 @@
 /**
- * A session's state machine (4.5, Appendix A) as a pure reducer over the events of one session: the next state, and
- * every violation by the id of its requirement. Producers ask it before they emit, checkers after.
+ * The session state machine (4.5, Appendix A) as a pure reducer over the events of one session. Each step returns the
+ * next state and every violation, named by the id of its requirement. Producers run it before they emit, checkers after.
  */
-import type { Book, Lifecycle, LifecycleOptions, Resolution, Violation } from "./lifecycle-book.ts";
-import { isQuestion } from "./lifecycle-calls.ts";
-import { type LifecycleInput, startLifecycle, stepLifecycle } from "./lifecycle-machine.ts";
+import { isQuestion, type State, startLifecycle, stepLifecycle } from "./lifecycle-reducer.ts";
 import type { AgentEvent } from "./types.ts";
 
-export type {
-  Lifecycle,
-  LifecycleOptions,
-  OpenOutput,
-  OpenQuestion,
-  OpenTool,
-  Resolution,
-  TerminalType,
-  Violation,
-} from "./lifecycle-book.ts";
-export {
-  gapLifecycle,
-  type LifecycleInput,
-  type LifecycleStep,
-  startLifecycle,
-  stepLifecycle,
-} from "./lifecycle-machine.ts";
+export { gapLifecycle, startLifecycle, stepLifecycle } from "./lifecycle-reducer.ts";
+
+export interface Violation {
+  /** The requirement that was broken, e.g. "SEQ-21". */
+  id: string;
+  /** The event that shows it. */
+  event_id: string;
+  /** A sentence: what happened, and what should have. */
+  message: string;
+}
+
+/** How a question ended, which the event stream itself does not say. A timeout that rejects counts as a reject. */
+export interface Resolution {
+  type: "resolution";
+  reply_token: string;
+  outcome: "accept" | "reject" | "timeout_accept" | "withdrawn" | "answered";
+}
+
+export interface LifecycleOptions {
+  /** "mid": the stream begins inside the session. Nothing that may have come before it is reported as missing. */
+  joined?: "start" | "mid";
+  /**
+   * Which event types this stream carries (a subscription's filters; prompts too, where they are withheld). Hidden
+   * events are not reported as missing, and sequence numbers may have holes.
+   */
+  visible?: (type: string) => boolean;
+  /** "sampled": delivery may merge or drop state.changed events, so one may not start where the last one ended. */
+  state_chain?: "exact" | "sampled";
+  /** "seen": resolutions are fed in and only an accept authorises a call. "unseen": having asked is enough. */
+  replies?: "seen" | "unseen";
+  /** "trusted": the id generator cannot repeat itself, so no ids are kept for comparison. */
+  event_ids?: "checked" | "trusted";
+}
+
+export interface OpenTool {
+  readonly tool: string;
+  readonly tool_call_id: string | undefined;
+}
+
+export interface OpenOutput {
+  /** Where the last chunk began. */
+  readonly position: number;
+  /** Where the next chunk begins, in code points (CON-10). */
+  readonly next_position: number;
+}
+
+export interface OpenQuestion {
+  readonly type: "aaep:agent.awaiting.confirmation" | "aaep:agent.awaiting.clarification";
+  readonly event_id: string;
+  /** The action to confirm, or the question. */
+  readonly text: string;
+  /** The call that an accept authorises (CON-49). */
+  readonly tool_call_id: string | undefined;
+}
+
+export type TerminalType =
+  | "aaep:agent.session.completed"
+  | "aaep:agent.session.errored"
+  | "aaep:agent.session.cancelled";
+
+/** The state of one session. Immutable: a step returns a new one. */
+export interface Lifecycle {
+  readonly phase: "unknown" | "before" | "open" | "ended";
+  readonly terminal: TerminalType | undefined;
+  /** Undefined when joined mid-session and no state.changed has come yet. */
+  readonly current_state: string | undefined;
+  readonly open_tools: readonly OpenTool[];
+  /** By output_id; "" is the output without one. */
+  readonly open_outputs: ReadonlyMap<string, OpenOutput>;
+  /** By reply_token. */
+  readonly open_questions: ReadonlyMap<string, OpenQuestion>;
+}
+
+export type LifecycleInput = AgentEvent | Resolution;
+
+export interface LifecycleStep {
+  readonly state: Lifecycle;
+  readonly violations: readonly Violation[];
+}
 
 export interface CheckOptions extends LifecycleOptions {
-  /** Nothing more will come: a session without its terminal event is a violation. */
+  /** The stream is complete: a session without its terminal event is a violation. */
   ended?: boolean;
 }
 
@@ -41,7 +101,7 @@ export function checkSession(events: Iterable<LifecycleInput>, options: CheckOpt
       last = input as AgentEvent;
       first ??= last;
       if (last.session_id !== first.session_id) {
-        const message = `The session_id changes from ${first.session_id} to ${last.session_id}; keep one per session.`;
+        const message = `The session_id changes from ${first.session_id} to ${last.session_id}; it must stay the same.`;
         found.push({ id: "ENV-11", event_id: last.event_id, message });
       }
     }
@@ -53,7 +113,7 @@ export function checkSession(events: Iterable<LifecycleInput>, options: CheckOpt
   return found;
 }
 
-/** Checks a stream in which the events of any number of sessions are mixed. */
+/** Checks a stream that interleaves the events of any number of sessions. */
 export function checkStream(events: Iterable<LifecycleInput>, options: CheckOptions = {}): Violation[] {
   const found: Violation[] = [];
   const sessions = new Map<string, { state: Lifecycle; last: AgentEvent | undefined }>();
@@ -65,12 +125,12 @@ export function checkStream(events: Iterable<LifecycleInput>, options: CheckOpti
     if (id === undefined) continue;
     if (event && isQuestion(event)) sessionOf.set(event.reply_token, id);
     if (event && options.event_ids !== "trusted") {
-      // Ids are unique to a producer, not only to a session.
+      // Ids are unique per producer, not only per session.
       const key = `${event.event_id} ${event.producer.agent_id}`;
       const owner = owners.get(key) ?? id;
       owners.set(key, owner);
       if (owner !== id) {
-        const message = `The event_id ${event.event_id} was used in ${owner}; every event needs its own.`;
+        const message = `event_id ${event.event_id} was already used in ${owner}; each event needs a new one.`;
         found.push({ id: "ENV-10", event_id: event.event_id, message });
       }
     }
@@ -88,7 +148,7 @@ export function checkStream(events: Iterable<LifecycleInput>, options: CheckOpti
 }
 
 function missingEnd(state: Lifecycle, last: AgentEvent): Violation[] {
-  if (state.phase === "ended" || !(state as Book).rules.terminal) return [];
+  if (state.phase === "ended" || !(state as State).rules.terminal) return [];
   const message = "The session never ended; send completed, errored or cancelled as its last event.";
   return [{ id: "SEQ-02", event_id: last.event_id, message }];
 }

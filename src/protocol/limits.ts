@@ -1,6 +1,7 @@
 /** Sizes (chapter 3.7, LIM-*): what we emit stays within the first set, what we receive is refused beyond the second. */
+
+import type { Issue } from "./errors.ts";
 import { isObject } from "./formats.ts";
-import type { Issue } from "./issue.ts";
 
 export const EMIT_LIMITS = { bytes: 65_536, fields: 32, depth: 8, string_bytes: 16_384 } as const;
 export const RECEIVE_LIMITS = { bytes: 1_048_576, fields: 512, depth: 32, string_bytes: 1_048_576 } as const;

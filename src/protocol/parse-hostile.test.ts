@@ -3,11 +3,11 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { mutate, SAMPLES, sample } from "../../test/support/messages.ts";
 import { describeIssues } from "./errors.ts";
-import { explain } from "./explain.ts";
 import { isDateTime, isUri } from "./formats.ts";
 import { EVENTS, MESSAGES } from "./generated/tables.ts";
 import { hasDuplicateKeys, utf8Length } from "./limits.ts";
 import { type Parsed, type ParseOptions, parse, parseValue } from "./parse.ts";
+import { explain } from "./validate.ts";
 
 const STRICT: ParseOptions = { mode: "strict" };
 const TOLERANT: ParseOptions = { mode: "tolerant" };

@@ -5,11 +5,10 @@
  * types, fields, enum values and extensions pass with a diagnostic (CON-37, CON-38). A consent reply is taken or
  * refused as it stands in either mode; only its time may have any form RFC 3339 knows. Nothing here throws.
  */
-import { compactType } from "./compact-type.ts";
-import { explain } from "./explain.ts";
+
+import { type Issue, quote } from "./errors.ts";
 import { isObject } from "./formats.ts";
 import { EVENTS, EXTENSION_EVENT, MESSAGES } from "./generated/tables.ts";
-import { type Issue, quote } from "./issue.ts";
 import {
   EMIT_LIMITS,
   findLimitIssues,
@@ -19,14 +18,16 @@ import {
   RECEIVE_LIMITS,
   tooLarge,
 } from "./limits.ts";
-import type {
-  CoreEvent,
-  CoreEventMap,
-  CoreEventType,
-  ExtensionEvent,
-  MessageMap,
-  OtherMessage,
+import {
+  type CoreEvent,
+  type CoreEventMap,
+  type CoreEventType,
+  compactType,
+  type ExtensionEvent,
+  type MessageMap,
+  type OtherMessage,
 } from "./types.ts";
+import { explain } from "./validate.ts";
 
 export interface ParseOptions {
   mode: "strict" | "tolerant";

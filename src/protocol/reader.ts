@@ -3,8 +3,9 @@
  * sends the same beginning again and again: it is read and checked once, and of the chunks that follow only the rest.
  * Message for message the outcome is that of a tolerant `parse`; what both share of a beginning is frozen.
  */
+
+import type { Issue } from "./errors.ts";
 import { EVENTS } from "./generated/tables.ts";
-import type { Issue } from "./issue.ts";
 import { RECEIVE_LIMITS } from "./limits.ts";
 import { type Parsed, parse } from "./parse.ts";
 import type { CoreEvent } from "./types.ts";

@@ -5,9 +5,8 @@
 import type { Clock } from "../protocol/clock.ts";
 import { systemClock } from "../protocol/clock.ts";
 import { closeReason } from "../protocol/close-reasons.ts";
-import { EarshotError, ProtocolError } from "../protocol/errors.ts";
+import { EarshotError, type Issue, ProtocolError } from "../protocol/errors.ts";
 import { EXTENSION_PREFIX, EXTENSION_URI } from "../protocol/extension.ts";
-import type { Issue } from "../protocol/issue.ts";
 import { createReader } from "../protocol/reader.ts";
 import {
   AAEP_VERSION,

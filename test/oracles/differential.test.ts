@@ -6,7 +6,7 @@ import { readFileSync } from "node:fs";
 import type { ErrorObject } from "ajv/dist/2020.js";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { Issue } from "../../src/protocol/issue.ts";
+import type { Issue } from "../../src/protocol/errors.ts";
 import { parseValue } from "../../src/protocol/parse.ts";
 import { arbitraryFor, mutate } from "../support/messages.ts";
 import { loadCanonical } from "./canonical.ts";

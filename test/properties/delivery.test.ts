@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { decodeId } from "../../src/delivery/cursor.ts";
 import { dress, type Shape, shapeOf } from "../../src/delivery/shape.ts";
 import { isCritical } from "../../src/protocol/filters.ts";
-import type { Terms } from "../../src/protocol/terms.ts";
+import type { Terms } from "../../src/protocol/negotiate.ts";
 import type { Capabilities } from "../../src/protocol/types.ts";
 import { Ear, isGap, LogText } from "../support/ear.ts";
 import { type Said, Script, talk } from "../support/talk.ts";

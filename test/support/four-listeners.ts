@@ -6,7 +6,7 @@ import { Engine } from "../../src/delivery/engine.ts";
 import type { Delivery } from "../../src/delivery/lane.ts";
 import { createLog } from "../../src/hub/log.ts";
 import type { Resolution } from "../../src/protocol/lifecycle.ts";
-import { resolveTerms } from "../../src/protocol/terms.ts";
+import { resolveTerms } from "../../src/protocol/negotiate.ts";
 import { AAEP_VERSION, type AgentEvent, type Capabilities, CORE_CONTEXT } from "../../src/protocol/types.ts";
 import { createMemoryStore } from "../../src/stores/memory.ts";
 

@@ -1,6 +1,6 @@
 /** Any terms a subscription can be on, biased towards what makes delivery work hard. */
 import fc from "fast-check";
-import { resolveTerms, type Terms } from "../../src/protocol/terms.ts";
+import { resolveTerms, type Terms } from "../../src/protocol/negotiate.ts";
 import type { Capabilities } from "../../src/protocol/types.ts";
 import { capabilitiesArbitrary } from "./capabilities.ts";
 import { REGISTRY } from "./world.ts";

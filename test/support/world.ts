@@ -7,7 +7,7 @@ import type { LogEntry } from "../../src/delivery/entry.ts";
 import type { Delivery, View } from "../../src/delivery/lane.ts";
 import { createLog } from "../../src/hub/log.ts";
 import { createIds } from "../../src/protocol/ids.ts";
-import type { Terms } from "../../src/protocol/terms.ts";
+import type { Terms } from "../../src/protocol/negotiate.ts";
 import type { AgentEvent } from "../../src/protocol/types.ts";
 import { createMemoryStore } from "../../src/stores/memory.ts";
 

@@ -12,7 +12,7 @@ import {
   type Outgoing,
   type Peer,
 } from "../../protocol/door.ts";
-import type { Issue } from "../../protocol/issue.ts";
+import type { Issue } from "../../protocol/errors.ts";
 import { parse } from "../../protocol/parse.ts";
 import type { Principal } from "../../protocol/principal.ts";
 import type { SubscriptionRejected } from "../../protocol/types.ts";

@@ -1,8 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { capabilitiesArbitrary, offerArbitrary, requestArbitrary } from "../../test/support/capabilities.ts";
-import { negotiate } from "./negotiate.ts";
-import { noMorePermissive, resolveTerms } from "./terms.ts";
+import { negotiate, noMorePermissive, resolveTerms } from "./negotiate.ts";
 import type { Capabilities } from "./types.ts";
 
 describe("comparing what is honored with what was asked", () => {
