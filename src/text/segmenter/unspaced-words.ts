@@ -1,6 +1,10 @@
-// Words in scripts that write none apart (Chinese, Japanese, Thai, Lao, Khmer, Burmese): the engine's dictionary,
-// asked about short windows. A window is cut by the text alone (the end of the run, or a fixed length), so the
-// same text gives the same words however it arrived.
+/**
+ * Word boundaries in scripts without spaces between words (Chinese, Japanese, Thai, Lao, Khmer, Burmese), from the
+ * dictionary of Intl.Segmenter, applied to short windows. Window limits depend only on the text, so the same text gives
+ * the same words however it was split into tokens.
+ */
+
+import { TABLE } from "./blocks.ts";
 import {
   CJK,
   classOfUnit,
@@ -13,11 +17,10 @@ import {
   PREPEND,
   QUOTE,
   SEA,
-} from "./classes.ts";
-import { TABLE } from "./lines.ts";
-import { RUN, type Scan, TEXT, WORD } from "./state.ts";
+} from "./buffer.ts";
+import { type ScanState, TEXT, UNSPACED, WORD } from "./scan-state.ts";
 
-/** Window length, and how much of a full window is settled: the rest is the dictionary's look-ahead. */
+/** Window length, and how much of a full window is final: the rest is look-ahead for the dictionary. */
 const WINDOW = 32;
 const SETTLED = 20;
 
@@ -33,7 +36,7 @@ function cutPoints(text: string): number[] {
   return Array.from(text, (_, index) => index);
 }
 
-/** Marks that join the letter after them: Indic viramas and their kin. */
+/** Marks that join the next letter: Indic viramas and similar. */
 const LINKERS = "\u094d\u09cd\u0a4d\u0acd\u0b4d\u0c4d\u0ccd\u0d4d\u1039\u17d2\u1a60\u1b44\ua9c0\uaaf6";
 
 function joinsBackward(text: string, index: number): boolean {
@@ -49,17 +52,17 @@ function wordStarts(text: string, limit: number): number[] {
   return cutPoints(text).filter((index) => index > 0 && index <= limit && !joinsBackward(text, index));
 }
 
-export function beginRun(s: Scan) {
-  const { tape, at } = s;
-  const kind = tape.kind(at);
-  if (tape.starved) return;
-  // The first half of a pair only hints at an ideograph.
+export function beginUnspaced(s: ScanState) {
+  const { buffer, at } = s;
+  const kind = buffer.kind(at);
+  if (buffer.needsMore) return;
+  // The first half of a surrogate pair may or may not be an ideograph.
   if (kind !== CJK && kind !== SEA) {
-    s.at += tape.width(at);
+    s.at += buffer.width(at);
     return;
   }
-  const before = tape.pastKind(at - 1);
-  const unit = tape.past(at - 1);
+  const before = buffer.pastKind(at - 1);
+  const unit = buffer.past(at - 1);
   const joined =
     before === OPEN ||
     before === QUOTE ||
@@ -69,38 +72,38 @@ export function beginRun(s: Scan) {
     before === MARK;
   if (before !== 0 && !joined && unit !== 0x2a && unit !== 0x5f && unit !== 0x23 && s.block !== TABLE)
     s.emit(at, WORD);
-  s.runStart = at;
-  s.state = RUN;
+  s.unspacedStart = at;
+  s.state = UNSPACED;
 }
 
-export function inRun(s: Scan) {
-  const { tape } = s;
+export function inUnspaced(s: ScanState) {
+  const { buffer } = s;
   let kind = 0;
-  while (s.at < tape.end) {
-    kind = tape.kind(s.at);
-    if (tape.starved) return;
+  while (s.at < buffer.end) {
+    kind = buffer.kind(s.at);
+    if (buffer.needsMore) return;
     if (kind !== CJK && kind !== SEA && kind !== EXTEND) break;
-    s.at += tape.width(s.at);
-    if (s.at - s.runStart >= WINDOW) cutRun(s, s.runStart + WINDOW, SETTLED);
+    s.at += buffer.width(s.at);
+    if (s.at - s.unspacedStart >= WINDOW) cutUnspaced(s, s.unspacedStart + WINDOW, SETTLED);
   }
-  if (s.at === tape.end && !tape.closed) return;
-  cutRun(s, s.at, WINDOW);
+  if (s.at === buffer.end && !buffer.closed) return;
+  cutUnspaced(s, s.at, WINDOW);
   if (
-    s.at < tape.end &&
+    s.at < buffer.end &&
     (isWordClass(kind) || kind === OPEN) &&
     s.block !== TABLE &&
-    (kind !== LETTER || tape.pastKind(s.at - 1) !== EXTEND)
+    (kind !== LETTER || buffer.pastKind(s.at - 1) !== EXTEND)
   )
     s.emit(s.at, WORD);
   s.state = TEXT;
 }
 
-function cutRun(s: Scan, end: number, limit: number) {
-  const from = s.runStart;
-  s.runStart = from + limit;
+function cutUnspaced(s: ScanState, end: number, limit: number) {
+  const from = s.unspacedStart;
+  s.unspacedStart = from + limit;
   if (s.block === TABLE) return;
-  for (const start of wordStarts(s.tape.text(from, end), limit)) {
+  for (const start of wordStarts(s.buffer.text(from, end), limit)) {
     s.emit(from + start, WORD);
-    if (limit === SETTLED) s.runStart = from + start;
+    if (limit === SETTLED) s.unspacedStart = from + start;
   }
 }

@@ -1,5 +1,6 @@
-// The state of the scan, and the few ways in which it changes at a boundary. The states themselves live in the
-// files beside this one; each is a function of this record.
+/** The state of the segmenter between two characters, and how a boundary changes it. segmenter.ts runs the states. */
+
+import { type Fence, HEADING, ITEM, type List, PROSE, type Span, TABLE } from "./blocks.ts";
 import {
   BANG,
   CJK,
@@ -11,6 +12,7 @@ import {
   DOT,
   ELLIPSIS,
   EMOJI,
+  EOF,
   MARK,
   NEWLINE,
   OPEN,
@@ -19,36 +21,33 @@ import {
   SPACE,
   STRONG,
   SURROGATE,
-} from "./classes.ts";
-import type { Sentence, Stop } from "./decide.ts";
-import type { Span } from "./inline.ts";
-import { type Profile, profileFor } from "./language.ts";
-import { type Fence, HEADING, ITEM, type List, PROSE, TABLE } from "./lines.ts";
-import { EOF, Tape } from "./tape.ts";
+  TextBuffer,
+} from "./buffer.ts";
+import { type Profile, profileFor, type Sentence, type Stop } from "./sentence-rules.ts";
 
 export const TEXT = 1; // inside words
 export const STOP = 2; // after a mark that may end a sentence
-export const GAP = 3; // in the space after words or after a stop
-export const FRESH = 4; // at the first character of a sentence
+export const SPACES = 3; // in the space after words or after a stop
+export const SENTENCE_START = 4; // at the first character of a sentence
 export const SPAN = 5; // in inline code or a link
 export const FENCED = 6;
-export const RUN = 7; // in words that no spaces divide
+export const UNSPACED = 7; // in words of a script that writes no spaces
 
 export const WORD = 1;
 export const SENTENCE = 2;
 export const PARAGRAPH = 3;
 
-/** A list item is one unit, but a listener is not kept waiting for a long one. */
-const ITEM_MOST = 400;
-/** "Name: Ana": a colon this near the opening of the line makes it an entry. */
-export const KEY_MOST = 32;
+/** A list item up to this length is one unit; a longer one is split into sentences, so that nobody waits for its end. */
+const MAX_ITEM_UNIT = 400;
+/** "Name: Ana": a colon this close to the start of the line makes it a key and a value. */
+export const MAX_KEY_LENGTH = 32;
 
 export function isStop(kind: number): boolean {
   return kind >= DOT && kind <= ELLIPSIS;
 }
 
-/** Thai or Lao, where a space is a pause: not their digits, repetition marks and abbreviation mark. */
-export function pauses(unit: number): boolean {
+/** A Thai or Lao letter: there a space ends a sentence, except around digits, repetition and abbreviation marks. */
+export function isThaiOrLao(unit: number): boolean {
   return (
     unit >= 0x0e01 &&
     unit <= 0x0edd &&
@@ -60,32 +59,40 @@ export function pauses(unit: number): boolean {
   );
 }
 
-function freshSentence(start: number): Sentence {
-  return { start, words: 0, lower: false, quoted: false, leadIn: false, heldUntil: -1, pictured: false };
+function newSentence(start: number): Sentence {
+  return {
+    start,
+    words: 0,
+    lower: false,
+    quoted: false,
+    leadIn: false,
+    bracketUntil: -1,
+    startsWithEmoji: false,
+  };
 }
 
-export class Scan {
-  readonly tape = new Tape();
+export class ScanState {
+  readonly buffer = new TextBuffer();
   readonly profile: Profile;
   readonly markdown: boolean;
   readonly words: boolean;
   readonly active = new Uint8Array(CLASS_COUNT);
   readonly report: (offset: number, level: 1 | 2 | 3) => void;
   at = 0;
-  state = GAP;
+  state = SPACES;
   last = 0;
-  muted = false;
+  silent = false;
 
   stop: Stop | undefined;
-  sentence: Sentence = freshSentence(0);
+  sentence: Sentence = newSentence(0);
   list: List = { style: 0, value: -1 };
-  /** Where the last emoji that stood in the text ended. */
+  /** Offset after the last emoji in running text. */
   emojiEnd = -1;
-  gapStart = 0;
-  /** In the short lines after "Shopping list:". */
-  bare = false;
+  spacesStart = 0;
+  /** In the short lines that follow "Shopping list:". */
+  unmarkedList = false;
 
-  /** Something other than space has come since the beginning or the last flush. */
+  /** Anything but space has arrived since the start or the last flush. */
   content = false;
   newlines = 0;
   indent = 0;
@@ -98,7 +105,7 @@ export class Scan {
 
   span: Span = { kind: 0, start: 0, depth: 0 };
   fence: Fence = { mark: 0, length: 0, place: 0 };
-  runStart = 0;
+  unspacedStart = 0;
   marked = false; // the marker of this line has been read
 
   constructor(
@@ -133,28 +140,28 @@ export class Scan {
   }
 
   emit(offset: number, level: number): void {
-    if (level === 0 || offset <= this.last || this.muted || (level === WORD && !this.words)) return;
+    if (level === 0 || offset <= this.last || this.silent || (level === WORD && !this.words)) return;
     this.last = offset;
     this.report(offset, level as 1 | 2 | 3);
   }
 
-  /** Inside a bracket that opened in the middle of the sentence: "the plan (it is new. It works.) and". */
-  isHeld(): boolean {
-    return this.at < this.sentence.heldUntil;
+  /** Inside a bracket that was opened in mid-sentence: "the plan (it is new. It works.) and". */
+  inBracket(): boolean {
+    return this.at < this.sentence.bracketUntil;
   }
 
-  /** Inside a block that is heard as a whole. */
-  isUnit(): boolean {
+  /** Inside a block that is never split. */
+  inUnit(): boolean {
     const { block } = this;
     return (
       block === HEADING ||
       block === TABLE ||
-      (block === ITEM && this.markdown && this.at - this.lineStart < ITEM_MOST)
+      (block === ITEM && this.markdown && this.at - this.lineStart < MAX_ITEM_UNIT)
     );
   }
 
-  /** Closes the gap before the current character with a boundary of this level, or none. */
-  finish(level: number): void {
+  /** Ends the spaces before the current character with a boundary of this level; 0 for none. */
+  closeSpaces(level: number): void {
     const { at } = this;
     this.stop = undefined;
     if (level >= SENTENCE) {
@@ -169,8 +176,8 @@ export class Scan {
 
   beginSentence(marked = false): void {
     this.marked = marked;
-    this.sentence = freshSentence(this.at);
-    this.state = FRESH;
+    this.sentence = newSentence(this.at);
+    this.state = SENTENCE_START;
   }
 
   cancelStop(): void {
@@ -178,19 +185,19 @@ export class Scan {
     this.state = TEXT;
   }
 
-  beginGap(at: number): void {
-    this.state = GAP;
+  beginSpaces(at: number): void {
+    this.state = SPACES;
     this.newlines = this.indent = 0;
     this.hardBreak = false;
-    this.lastUnit = this.tape.past(at - 1);
-    this.gapStart = at;
+    this.lastUnit = this.buffer.past(at - 1);
+    this.spacesStart = at;
   }
 
-  /** Later text begins afresh; only an open fence goes on. */
+  /** Later text starts from scratch, except inside an open code fence. */
   restart(): void {
-    this.tape.floor = this.at = this.tape.end;
+    this.buffer.floor = this.at = this.buffer.end;
     if (this.state === FENCED) return;
-    this.state = GAP;
+    this.state = SPACES;
     this.stop = undefined;
     this.content = this.hardBreak = this.quoted = false;
     this.newlines = this.indent = 0;

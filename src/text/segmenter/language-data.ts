@@ -1,13 +1,13 @@
-// What the segmenter knows about languages: abbreviations that carry a full stop, and words that commonly open a
-// sentence. Plain words in plain strings, because they compress well and a reader of the language can check them.
+// Language data of the segmenter: abbreviations written with a full stop, and words that commonly start a sentence.
+// Plain words in plain strings, because they compress well and speakers of the language can check them.
 //
 // Each language is `never|number|starter|end|dated`:
 //   never    the stop after it does not end a sentence (titles, "e.g.")
 //   number   does not end a sentence before a number ("No. 5", "Fig. 3")
-//   starter  ends one only before a word that opens sentences ("Inc.", "U.S.")
+//   starter  ends one only before a word that starts sentences ("Inc.", "U.S.")
 //   end      ends one before a capital, though it looks like an initial ("etc.", "т. д.")
 //   dated    after a number it may end one ("2020 г. Он"), otherwise never ("г. Москва")
-// An entry opening with = is case sensitive. Stops inside an entry stay, spaces go: "z. B." is z.b.
+// An entry starting with = is case sensitive. Stops inside an entry stay, spaces go: "z. B." is z.b.
 
 export const SHARED =
   "dr prof vs cf e.g i.e approx mr mrs =Ms mme mlle mgr st|no nr n° nº p pp fig vol tel art|inc ltd co corp jr ph.d m.sc b.sc|etc|";
@@ -98,7 +98,7 @@ const SERBIAN =
 const DANISH =
   "Han Hun Den Det De Vi Jeg Du Men Og Så Da Når Hvis Der Her Et En I På Til Med Efter Etter Hva Hvad Hvor Hvordan Derfor Dette Denne Disse Nå Nu";
 
-/** Words that open a sentence far more often than they continue a name. */
+/** Words that start a sentence far more often than they continue a name. */
 export const STARTERS: Record<string, string> = {
   en: "He She They We It I You The Then This That These Those There Their His Her Its Our My Your In On At As And But So Or If When While After Before What Why How Who Where Which Is Are Was Were Do Does Did Can Could Would Should Please Let For However Also Now Here Yes Not Some Many Most All Each Both To From By With Since Because Although Though Thus Therefore Meanwhile Later Today Yesterday Tomorrow Once Finally Have Has Had A An Press Click Tap Select Choose Run Try Use Enter Nobody Everyone Someone Nothing Everything Another Such Other Others Even Still Every Any No One Two Three Despite During Until Unless Whether Instead Perhaps Maybe Sure Sorry Thanks Thank Make Take Keep Check See Read Add Remove Get Go Come Call Ask Bring Leave Send Write Note Remember Wait Stop Turn Put Ring Stir Scroll Nobody Will Shall May Might Must Again Only Never Always Often Sometimes Usually Good Well Ok OK Okay Sadly Luckily Next Follow Serve Wear Hold Look Visit Give Feel",
   de: "Der Die Das Den Dem Ein Eine Einen Er Sie Es Wir Ich Ihr Du Man Dann Danach Aber Und Oder Doch Wenn Als Da Dort Hier Im In Am An Auf Bei Mit Nach Von Vor Zu Für Wie Was Wer Wo Warum Nun So Auch Jetzt Heute Gestern Diese Dieser Dieses Sein Seine Ihre Mein Meine Unser Kein Keine Nicht Nur Noch Später Bitte Ist Sind Hat Haben Kann Wird Damit Deshalb Daher Trotzdem Alle Viele Ja Nein Niemand",
@@ -161,36 +161,36 @@ export const GERMAN_AFTER_ORDINAL =
 
 /** Units that a number may follow: 6 ft. 2 in. */
 export const UNITS = "ft in yd mi oz lb lbs hr hrs min mins sec secs wk wks mo yr yrs std h m s";
-/** Before these "no." is an answer and not a number. */
+/** After these, "no." is an answer and not "number". */
 export const BEFORE_NO = "is was be said say says answer me him her them or and a simply just";
 
-/** After a time of day these go on with it: "5 p.m. Monday", "6 a.m. Eastern". */
+/** Words that continue a time of day: "5 p.m. Monday", "6 a.m. Eastern". */
 export const AFTER_TIME =
   "Monday Tuesday Wednesday Thursday Friday Saturday Sunday Mon Tue Tues Wed Thu Thurs Fri Sat Sun January February March April May June July August September October November December Jan Feb Mar Apr Jun Jul Aug Sep Sept Oct Nov Dec EST EDT CST CDT MST MDT PST PDT ET PT CT MT UTC GMT BST CET CEST IST JST Eastern Pacific Central Mountain Local";
 export const TIME_LEAD_IN = "At By On Around From Since Until Before After In Every Between";
 
-/** Who says a quotation: “Stop!” John said. */
+/** Verbs of speech after a quotation: “Stop!” John said. */
 export const SPEECH =
   "said says asked asks replied cried shouted yelled whispered exclaimed answered added called muttered wondered demanded insisted sighed screamed snapped murmured responded explained begged warned replies";
 
-/** Small words that answer a question by themselves. */
+/** Words that answer a question by themselves. */
 export const REPLIES = "yes no yeah yep nope ok okay maybe sure i";
 
 /** After these a number with a stop is a year: godine 1991. Hrvatska */
 export const BEFORE_YEAR = "godine godini leta letu године години";
-/** Words that an ellipsis draws out: "Um... I guess." */
+/** Words drawn out by an ellipsis: "Um... I guess." */
 export const HESITATIONS = "hmm hm um uhm uh er erm well so but and or because like the a to of that if ah";
 
-/** Heads with a number that name what follows: "Step 1. Unplug it." */
+/** Words that form a heading with a number: "Step 1. Unplug it." */
 export const HEADED =
   "step chapter section lesson exercise question problem example rule tip schritt kapitel aufgabe étape chapitre paso capítulo passo passaggio capitolo stap hoofdstuk steg trin vaihe luku krok rozdział kapitola шаг глава крок розділ adım bölüm bước langkah";
 
-/** Names that carry an exclamation mark. */
+/** Names written with an exclamation mark. */
 export const SHOUTED_NAMES = "Yahoo Jeopardy Yum Joomla Chips Wham Panic Oklahoma Mamma";
 
-/** Programs whose lowercase names open sentences in answers about them. */
+/** Programs with lowercase names that can start a sentence. */
 export const LOWERCASE_NAMES = "npm npx pnpm pip git curl";
 
-/** What is told apart by a letter: "Gate B.", "vitamin C." ends a sentence where an initial would not. */
+/** Words followed by a label letter: "Gate B.", "vitamin C." can end a sentence where an initial cannot. */
 export const LABELS =
   "gate plan vitamin option type grade step figure table section appendix part group class team level exhibit room building answer choice question item phase platform terminal zone block unit category schedule column row point size key letter hepatitis drive gruppe typ variante groupe opción grupo tipo option";
