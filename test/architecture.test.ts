@@ -20,7 +20,7 @@ const MAY_IMPORT: Record<string, readonly Grant[]> = {
   framing: [],
   text: [{ types: "protocol" }],
   delivery: ["protocol", "text"],
-  subscriber: ["protocol", "text", "framing", { lazy: CLIENTS }],
+  subscriber: ["protocol", "text", "framing", "transports/client-connection", { lazy: CLIENTS }],
   hub: ["protocol", "text", "delivery"],
   producer: ["protocol", "text", "hub", "stores/memory", "backplanes/memory"],
   auth: ["protocol"],

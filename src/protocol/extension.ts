@@ -15,10 +15,10 @@ export interface ExtensionCapabilities {
   readonly minimum_timeout_seconds?: number;
 }
 
-/** In a request, under `extensions.earshot`: go on where this subscription was. */
-interface ResumeRequest {
+/** Where a subscription was. In a request, under `extensions.earshot.resume`: continue after this event. */
+export interface ResumePoint {
   readonly subscription_id: string;
-  readonly last_event_id?: string;
+  readonly last_event_id?: string | undefined;
 }
 
 export type QuestionOutcome =
@@ -68,8 +68,8 @@ export const extensionOffer = (ceiling_seconds?: number) => ({
 
 export function resumeRequest(
   extensions: Record<string, Record<string, unknown>> | undefined,
-): ResumeRequest | undefined {
-  const resume = extensions?.[EXTENSION_PREFIX]?.["resume"] as Partial<ResumeRequest> | undefined;
+): ResumePoint | undefined {
+  const resume = extensions?.[EXTENSION_PREFIX]?.["resume"] as Partial<ResumePoint> | undefined;
   if (typeof resume !== "object" || resume === null || typeof resume.subscription_id !== "string")
     return undefined;
   return {

@@ -5,12 +5,12 @@
  */
 
 import { EarshotError } from "../protocol/errors.ts";
+import type { ClientTransport } from "../transports/client-connection.ts";
 import type { GrpcClientTls } from "../transports/grpc/client.ts";
 import type { Token, WebSocketLike } from "../transports/websocket/client.ts";
 import { placeOf, splitCommand } from "./address.ts";
 import { withFallback } from "./fallback.ts";
 import { type SubscribeOptions, Subscriber } from "./subscriber.ts";
-import type { ClientTransport } from "./transport.ts";
 import type { TrustOptions } from "./trust.ts";
 import type { KnownOptions } from "./trust-store.ts";
 
@@ -19,7 +19,7 @@ export interface ConnectOptions extends SubscribeOptions {
   readonly token?: Token;
   readonly prefix?: string;
   /** A line that is silent for so long is taken for dead; three heartbeats by default. */
-  readonly silence_ms?: number;
+  readonly silenceMs?: number;
   /** For grpcs://, in PEM: an authority of your own, and your certificate where the agent asks for one. */
   readonly tls?: GrpcClientTls;
   /** Keys this agent is known by: its manifest must be signed with one of them, on every connection (MAN-08). */
@@ -47,12 +47,12 @@ export async function transportFor(address: string, options: ConnectOptions = {}
 
 async function plainTransport(
   address: string,
-  { token, prefix = "/aaep/v1", silence_ms, tls }: ConnectOptions = {},
+  { token, prefix = "/aaep/v1", silenceMs, tls }: ConnectOptions = {},
 ): Promise<ClientTransport> {
   const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(address)?.[1]?.toLowerCase();
   const credentials = {
     ...(token === undefined ? {} : { token }),
-    ...(silence_ms === undefined ? {} : { silence_ms }),
+    ...(silenceMs === undefined ? {} : { silenceMs }),
   };
   switch (scheme) {
     case "http":
@@ -107,7 +107,7 @@ export async function subscribe(
   address: string | readonly [string, ...string[]],
   options: ConnectOptions = {},
 ): Promise<Subscriber> {
-  const { token, prefix, silence_ms, tls, trust, known, ...rest } = options;
+  const { token, prefix, silenceMs, tls, trust, known, ...rest } = options;
   const [first, ...others] = typeof address === "string" ? [address] : address;
   const transport = await transportFor(first, options);
   if (others.length === 0) return new Subscriber(transport, rest).connect();

@@ -1,7 +1,7 @@
 /** Several ways to one agent (TRN-14): the next is tried where one cannot be opened; the handshake simply happens again there. */
 import { EXTENSION_PREFIX } from "../protocol/extension.ts";
 import type { ProducerManifest } from "../protocol/types.ts";
-import type { ClientTransport } from "./transport.ts";
+import type { ClientTransport } from "../transports/client-connection.ts";
 
 /** The ways a manifest names, best first, as addresses. `base` is where the manifest was fetched, for those over HTTP. */
 export function addressesIn(manifest: ProducerManifest, base?: string): string[] {

@@ -1,6 +1,11 @@
 /** `earshot/subscriber`: hear an agent and answer it, at any address. */
 
 export { type Clock, systemClock } from "../protocol/clock.ts";
+export {
+  type ClientConnection,
+  type ClientTransport,
+  ConnectionError,
+} from "../transports/client-connection.ts";
 export type { ClarificationAsk, ConfirmationAsk } from "./asks.ts";
 export { type ConnectOptions, subscribe, transportFor } from "./connect.ts";
 export { addressesIn } from "./fallback.ts";
@@ -10,4 +15,3 @@ export {
   Subscriber,
   type SubscriberEvents,
 } from "./subscriber.ts";
-export { type ClientLine, type ClientTransport, LineError } from "./transport.ts";

@@ -19,6 +19,13 @@ import {
   type SubscriptionClose,
   type SubscriptionRequest,
 } from "../protocol/types.ts";
+import type {
+  ClientConnection,
+  ClientTransport,
+  ConnectionClosed,
+  ConnectionError,
+  Sent,
+} from "../transports/client-connection.ts";
 import {
   type ClarificationAsk,
   type ConfirmationAsk,
@@ -28,7 +35,6 @@ import {
 } from "./asks.ts";
 import { Mailbox } from "./mailbox.ts";
 import { backoff, Memory } from "./resume.ts";
-import type { ClientLine, ClientTransport, LineClosed, LineError, Sent } from "./transport.ts";
 
 export interface SubscribeOptions extends Capabilities {
   /** Stable name of your software. */
@@ -91,9 +97,9 @@ export class Subscriber implements AsyncIterable<AgentEvent> {
   });
   /** Answers sent over a line that cannot say whether they arrived, by token. */
   readonly #answers = new Map<string, OtherMessage>();
-  readonly #waiting = new Set<{ resolve(line: ClientLine): void; reject(error: Error): void }>();
+  readonly #waiting = new Set<{ resolve(line: ClientConnection): void; reject(error: Error): void }>();
   #request: SubscriptionRequest;
-  #line: ClientLine | undefined;
+  #line: ClientConnection | undefined;
   #accepted: SubscriptionAccepted | undefined;
   /** Heard before anyone listened, e.g. a question that stood when the subscription began. */
   #early: [text: string, cursor: boolean][] | undefined = [];
@@ -231,7 +237,7 @@ export class Subscriber implements AsyncIterable<AgentEvent> {
     for (const job of jobs) job();
   }
 
-  #lost(reason: LineClosed): void {
+  #lost(reason: ConnectionClosed): void {
     this.#line = undefined;
     if (this.#ended) return;
     if (this.#clock.now() - this.#openedAt >= HELD_MS) this.#attempt = 0;
@@ -247,7 +253,7 @@ export class Subscriber implements AsyncIterable<AgentEvent> {
     this.#retry = this.#clock.timer(this.#clock.now() + wait, () => {
       this.#connect(this.#memory.cursor).catch((error: unknown) => {
         if (this.#ended) return;
-        const { code = "unreachable", message, reconnect = true } = error as Partial<LineError> & Error;
+        const { code = "unreachable", message, reconnect = true } = error as Partial<ConnectionError> & Error;
         if (error instanceof Rejected && error.code === "rate_limit") this.#again(error.retry_after_seconds);
         else if (error instanceof Rejected || !reconnect) this.#end(code, message);
         else this.#again();
@@ -324,7 +330,7 @@ export class Subscriber implements AsyncIterable<AgentEvent> {
         // An earlier try may have arrived, and the token is used only once: then a no to this one says nothing.
         return attempt > 0 && taken === false ? undefined : taken;
       } catch (error) {
-        if (this.#ended || (error as Partial<LineError>).reconnect !== true) throw error;
+        if (this.#ended || (error as Partial<ConnectionError>).reconnect !== true) throw error;
         const at = this.#clock.now() + backoff(attempt, this.#options.random ?? Math.random);
         if (at >= until) throw new EarshotError("agent_unreachable", NOT_THROUGH, { cause: error });
         await new Promise<void>((resolve) => this.#clock.timer(at, resolve));
@@ -338,11 +344,11 @@ export class Subscriber implements AsyncIterable<AgentEvent> {
       throw new EarshotError("not_connected", "The subscription has ended, or was never accepted.");
     const line =
       this.#line ??
-      (await new Promise<ClientLine>((resolve, reject) => this.#waiting.add({ resolve, reject })));
+      (await new Promise<ClientConnection>((resolve, reject) => this.#waiting.add({ resolve, reject })));
     return line.send(message);
   }
 
-  async #leave(line: ClientLine): Promise<void> {
+  async #leave(line: ClientConnection): Promise<void> {
     const { subscription_id } = this.accepted;
     await line
       .send({ type: "subscription.close", subscription_id, reason_code: "subscriber_shutdown" })

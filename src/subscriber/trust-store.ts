@@ -4,8 +4,8 @@
  * port's business.
  */
 import type { SubscriptionAccepted } from "../protocol/types.ts";
+import { type ClientTransport, ConnectionError } from "../transports/client-connection.ts";
 import { nameOf } from "./announcer/reader.ts";
-import { type ClientTransport, LineError } from "./transport.ts";
 
 export interface KnownProducer {
   readonly agent_id: string;
@@ -98,7 +98,7 @@ export function knownOnly(
   const { store, ask, kidOf, timestamp = () => new Date().toISOString() } = options;
   const place = placeOf(address);
   const refuse = (name: string, why: string) =>
-    new LineError("untrusted", `${name} is not heard: ${why}`, false);
+    new ConnectionError("untrusted", `${name} is not heard: ${why}`, false);
   return {
     get name() {
       return transport.name;

@@ -12,7 +12,7 @@ import {
 } from "jose";
 import { parse } from "../protocol/parse.ts";
 import type { ProducerManifest, SubscriptionAccepted } from "../protocol/types.ts";
-import { type ClientTransport, LineError } from "./transport.ts";
+import { type ClientTransport, ConnectionError } from "../transports/client-connection.ts";
 
 export {
   createMemoryTrustStore,
@@ -75,7 +75,7 @@ export function trusting(transport: ClientTransport, options: TrustOptions): Cli
         return line;
       }
       line.close();
-      throw new LineError("untrusted", `This agent is not trusted. ${trust.reason}`, false);
+      throw new ConnectionError("untrusted", `This agent is not trusted. ${trust.reason}`, false);
     },
   };
 }

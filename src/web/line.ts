@@ -5,10 +5,10 @@ import type { AgentEvent, Capabilities } from "../protocol/types.ts";
 import type { Outgoing } from "../subscriber/announcer.ts";
 import {
   type ClarificationAsk,
-  type ClientLine,
+  type ClientConnection,
   type ClientTransport,
   type ConfirmationAsk,
-  type LineError,
+  type ConnectionError,
   type SubscribeOptions,
   Subscriber,
   transportFor,
@@ -36,7 +36,7 @@ export interface LineEvents {
  * the subscription stays, for the tab that takes it over.
  */
 function handed(transport: ClientTransport, place: Place | undefined): ClientTransport & { drop(): void } {
-  let line: ClientLine | undefined;
+  let line: ClientConnection | undefined;
   let dropped = false;
   return {
     name: transport.name,
@@ -99,7 +99,7 @@ export function openLine(options: LineOptions, events: LineEvents, clock: Clock)
       if (closed) return void subscriber.close();
       up(subscriber);
     } catch (error) {
-      const { reconnect = false, message } = error as Partial<LineError> & Error;
+      const { reconnect = false, message } = error as Partial<ConnectionError> & Error;
       if (closed) return;
       if (!reconnect) return events.state({ state: "ended", agent: "", reason: message });
       events.state({ state: "connecting", agent: "" });

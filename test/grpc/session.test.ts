@@ -226,7 +226,7 @@ describe("a line over gRPC that drops", () => {
     const transport = createGrpcClient({
       url: here.server.address,
       token: here.server.token!,
-      deadline_ms: 150,
+      deadlineMs: 150,
     });
     const listener = await new Subscriber(transport, {
       random: () => 0,
@@ -259,7 +259,7 @@ describe("a line over gRPC that drops", () => {
     // Quiet is not dead: for several heartbeats nothing is said, and nobody is let go.
     await new Promise((resolve) => setTimeout(resolve, 1_000));
     expect(here.producer.hub.subscriptions).toBe(1);
-    const listener = await listen(here, { silence_ms: 1_200 }, cable.url);
+    const listener = await listen(here, { silenceMs: 1_200 }, cable.url);
     const states: string[] = [];
     listener.on("line", ({ state }) => states.push(state));
     cable.freeze();

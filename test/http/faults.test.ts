@@ -202,7 +202,7 @@ describe("subscribe()", () => {
       });
       cleanups.push(() => sockets.close());
       const port = await listen(server);
-      const sub = await subscribe(ADDRESS[transport](port), { silence_ms: 1_000, random: () => 0 });
+      const sub = await subscribe(ADDRESS[transport](port), { silenceMs: 1_000, random: () => 0 });
       cleanups.push(() => sub.close());
       await once(sub, "line", ({ state }: { state: string }) => state === "lost");
       await once(sub, "line", ({ state }: { state: string }) => state === "connected");

@@ -101,7 +101,7 @@ describe("over WebSocket", () => {
     });
     const states: string[] = [];
     const sub = await subscribe(`ws://127.0.0.1:${(server.address() as AddressInfo).port}`, {
-      silence_ms: 300,
+      silenceMs: 300,
     });
     later(() => sub.close());
     sub.on("line", ({ state }) => states.push(state));

@@ -69,7 +69,7 @@ describe("SSE", () => {
       return fetch(url, init);
     };
     const client = createSseClient({ url: hall.http, token: bearerOf(LOCAL), fetch: spy });
-    const line = await client.open(requestWith(), undefined, { message() {}, closed() {} });
+    const line = await client.open(requestWith() as never, undefined, { message() {}, closed() {} });
     await line.send({
       type: "subscription.close",
       subscription_id: (line.answer as { subscription_id: string }).subscription_id,

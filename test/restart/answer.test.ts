@@ -3,9 +3,9 @@ import { afterEach, describe, expect, it } from "vitest";
 import { createProducer } from "../../src/producer/producer.ts";
 import { serve } from "../../src/server/index.ts";
 import { Subscriber } from "../../src/subscriber/subscriber.ts";
-import type { ClientTransport, Sent } from "../../src/subscriber/transport.ts";
-import { LineError } from "../../src/subscriber/transport.ts";
 import { createFakeClock } from "../../src/testing/clock.ts";
+import type { ClientTransport, Sent } from "../../src/transports/client-connection.ts";
+import { ConnectionError } from "../../src/transports/client-connection.ts";
 import { createSseClient } from "../../src/transports/sse/client.ts";
 import { TRANSFER } from "../support/driver.ts";
 import { createWriter } from "../support/legal-session.ts";
@@ -88,7 +88,7 @@ describe("an answer that does not get through", () => {
     let tries = 0;
     const { clock, ear, answered } = answering(async () => {
       tries++;
-      throw new LineError("unreachable", "The agent cannot be reached.", true);
+      throw new ConnectionError("unreachable", "The agent cannot be reached.", true);
     });
     await ear.connect();
     await clock.advance(301_000);
@@ -104,7 +104,7 @@ describe("an answer that does not get through", () => {
     let tries = 0;
     const { clock, ear, answered } = answering(async () => {
       tries++;
-      throw new LineError("authentication_failed", "The credentials are not valid.", false);
+      throw new ConnectionError("authentication_failed", "The credentials are not valid.", false);
     });
     await ear.connect();
     await clock.advance(301_000);

@@ -1,6 +1,8 @@
 /** A producer's end of a line, played by the test: it hears requests and messages, and speaks when told to. */
+
+import type { ResumePoint } from "../../src/protocol/extension.ts";
 import { CORE_CONTEXT, type OtherMessage, type SubscriptionRequest } from "../../src/protocol/types.ts";
-import type { LineClosed, LineEvents, ResumePoint } from "../../src/subscriber/transport.ts";
+import type { ConnectionClosed, ConnectionEvents } from "../../src/transports/client-connection.ts";
 
 export class FakeProducer {
   readonly requests: SubscriptionRequest[] = [];
@@ -15,7 +17,7 @@ export class FakeProducer {
   producer: Record<string, unknown>;
   honored: Record<string, unknown> = {};
   extra: Record<string, unknown> = {};
-  #events: LineEvents | undefined;
+  #events: ConnectionEvents | undefined;
 
   constructor(agent_id = "planner", agent_name = "Planner") {
     this.producer = { agent_id, agent_name };
@@ -27,7 +29,7 @@ export class FakeProducer {
 
   readonly transport = {
     name: "fake",
-    open: async (request: SubscriptionRequest, resume: ResumePoint | undefined, events: LineEvents) => {
+    open: async (request: SubscriptionRequest, resume: ResumePoint | undefined, events: ConnectionEvents) => {
       this.requests.push(request);
       this.resumes.push(resume);
       const other = this.next.shift();
@@ -62,7 +64,7 @@ export class FakeProducer {
     this.#events?.message(JSON.stringify(message), true);
   }
 
-  drop(reason: Partial<LineClosed> = {}): void {
+  drop(reason: Partial<ConnectionClosed> = {}): void {
     const events = this.#events;
     this.#events = undefined;
     events?.closed({ code: "connection_lost", reconnect: true, message: "Gone.", ...reason });

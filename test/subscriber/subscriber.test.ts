@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { CLOSE_REASONS } from "../../src/protocol/close-reasons.ts";
-import { LineError, Subscriber } from "../../src/subscriber/index.ts";
+import { ConnectionError, Subscriber } from "../../src/subscriber/index.ts";
 import type { SubscribeOptions } from "../../src/subscriber/subscriber.ts";
 import { createFakeClock } from "../../src/testing/clock.ts";
 import { FakeProducer } from "./line.ts";
@@ -198,7 +198,7 @@ describe("leaving while the line is down", () => {
   it("does not wait for an agent that cannot be reached", async () => {
     const { clock, producer, subscriber } = await setUp();
     producer.drop();
-    producer.next = [new LineError("unreachable", "Nobody there.", true)];
+    producer.next = [new ConnectionError("unreachable", "Nobody there.", true)];
     await subscriber.close();
     const other = await setUp();
     other.producer.drop();

@@ -13,7 +13,7 @@ import type { OutputStreaming } from "../../src/protocol/types.ts";
 import { serveIpc } from "../../src/server/ipc/ipc.ts";
 import { serveStdio } from "../../src/server/stdio/stdio.ts";
 import { Subscriber } from "../../src/subscriber/subscriber.ts";
-import type { ClientTransport } from "../../src/subscriber/transport.ts";
+import type { ClientTransport } from "../../src/transports/client-connection.ts";
 import { createIpcClient } from "../../src/transports/ipc/client.ts";
 import { createStdioClient } from "../../src/transports/stdio/client.ts";
 import { TRANSFER } from "../support/driver.ts";

@@ -16,7 +16,7 @@ import type {
 import { type ServingIpc, serveIpc } from "../../src/server/ipc/ipc.ts";
 import { type ServingStdio, serveStdio } from "../../src/server/stdio/stdio.ts";
 import { Memory } from "../../src/subscriber/resume.ts";
-import type { ClientLine, ClientTransport } from "../../src/subscriber/transport.ts";
+import type { ClientConnection, ClientTransport } from "../../src/transports/client-connection.ts";
 import { createIpcClient } from "../../src/transports/ipc/client.ts";
 import { createStdioClient } from "../../src/transports/stdio/client.ts";
 import type { Driver, EarOptions, Wire } from "../support/driver.ts";
@@ -136,7 +136,7 @@ function driver(name: string, dial: Dial): Driver {
       const messages: OtherMessage[] = [];
       const memory = new Memory();
       let accepted: SubscriptionAccepted | undefined;
-      let line: ClientLine | undefined;
+      let line: ClientConnection | undefined;
       let closed: string | undefined;
       const open = async (last_event_id?: string) => {
         closed = undefined;

@@ -1,6 +1,7 @@
 /** A listener in the agent's own process: the same messages as text, through the same door, without a wire. */
 import { closeReason } from "../../protocol/close-reasons.ts";
 import type { Door, Incoming, Peer } from "../../protocol/door.ts";
+import type { ResumePoint } from "../../protocol/extension.ts";
 import type { Principal } from "../../protocol/principal.ts";
 import type {
   OtherMessage,
@@ -8,8 +9,8 @@ import type {
   SubscriptionRejected,
   SubscriptionRequest,
 } from "../../protocol/types.ts";
-import { type LineEvents, type ResumePoint, withResume } from "../line.ts";
-import { createNumbering, inOrder, type Places } from "../order.ts";
+import { type ConnectionEvents, withResume } from "../client-connection.ts";
+import { createNumbering, reorder, type SequenceState } from "../sequence.ts";
 
 type Answer = SubscriptionAccepted | SubscriptionRejected;
 
@@ -36,11 +37,11 @@ export function createMemoryClient(
 ) {
   /** Numbers outlive a line, as the subscription does. */
   let numbers:
-    | { readonly of: string; number: ReturnType<typeof createNumbering>; places: Places }
+    | { readonly of: string; number: ReturnType<typeof createNumbering>; places: SequenceState }
     | undefined;
   return {
     name: "memory",
-    async open(request: SubscriptionRequest, resume: ResumePoint | undefined, heard: LineEvents) {
+    async open(request: SubscriptionRequest, resume: ResumePoint | undefined, heard: ConnectionEvents) {
       const { answer, line } = door.request(
         withResume(request, resume) as SubscriptionRequest,
         principal,
@@ -55,7 +56,7 @@ export function createMemoryClient(
           number: createNumbering(),
           places: { next: new Map(), missed: new Map() },
         };
-      const ends: LineEvents = {
+      const ends: ConnectionEvents = {
         message: heard.message,
         closed(reason) {
           open = false;
@@ -63,7 +64,7 @@ export function createMemoryClient(
           heard.closed(reason);
         },
       };
-      const events = carry ? inOrder(ends, numbers.places, after) : ends;
+      const events = carry ? reorder(ends, numbers.places, after) : ends;
       const bare: Peer = {
         send: ({ json }) => void cross(() => events.message(json, true)),
         tell: (message) => cross(() => events.message(JSON.stringify(message), false)),

@@ -1,19 +1,23 @@
-/** AAEP over SSE, the listener's side: fetch-based, so that headers work in browsers too. No browser, no Node in particular. */
+/** The SSE client. It uses fetch instead of EventSource, so that request headers work in browsers too; runs anywhere. */
 import { createParser } from "eventsource-parser";
 import { createUtf8Decoder } from "../../framing/utf8.ts";
+import type { ResumePoint } from "../../protocol/extension.ts";
 import { parse } from "../../protocol/parse.ts";
-import type { OtherMessage, SubscriptionAccepted, SubscriptionRejected } from "../../protocol/types.ts";
+import type { OtherMessage, SubscriptionAccepted, SubscriptionRequest } from "../../protocol/types.ts";
 import {
-  type Alarm,
-  createAlarm,
-  type LineEvents,
-  lineError,
-  type ResumePoint,
+  type Answer,
+  type ClientTransport,
+  type ConnectionClosed,
+  ConnectionError,
+  type ConnectionEvents,
+  closedWith,
+  createSilenceTimer,
   SILENCE_MS,
+  type SilenceTimer,
   type Token,
   tokenOf,
   withResume,
-} from "../line.ts";
+} from "../client-connection.ts";
 
 export interface SseClientOptions {
   /** The agent's address, e.g. http://127.0.0.1:4600. */
@@ -21,21 +25,18 @@ export interface SseClientOptions {
   readonly token?: Token;
   readonly prefix?: string;
   readonly fetch?: typeof fetch;
-  /** Bytes, heartbeats included, must come at least this often; otherwise the line is taken for dead (F15). */
-  readonly silence_ms?: number;
+  /** A stream without any bytes, heartbeats included, for this long is closed as half-open (F15). */
+  readonly silenceMs?: number;
 }
 
-type Answer = SubscriptionAccepted | SubscriptionRejected;
-
-/** Characters of one event, unfinished: no message may be larger than 1 MiB. */
+/** Characters buffered of one unfinished event: no message may be larger than 1 MiB. */
 const MOST_BUFFERED = 1_114_112;
 
-/** Fills the subscriber's transport port; typed by shape, so that transports lean on nothing of it. */
-export function createSseClient(options: SseClientOptions) {
-  const { prefix = "/aaep/v1", silence_ms = SILENCE_MS } = options;
+export function createSseClient(options: SseClientOptions): ClientTransport {
+  const { prefix = "/aaep/v1", silenceMs = SILENCE_MS } = options;
   const base = options.url.replace(/\/$/, "");
   const call = options.fetch ?? fetch;
-  /** The subscription this client has, for when its stream is opened again without a handshake. */
+  /** The accepted subscription: its stream can be reopened without a new handshake. */
   let known: { readonly answer: SubscriptionAccepted; readonly stream: string } | undefined;
 
   const authorization = async (): Promise<Record<string, string>> => {
@@ -48,20 +49,20 @@ export function createSseClient(options: SseClientOptions) {
       method: "POST",
       headers: { ...(await authorization()), "content-type": "application/json" },
       body: JSON.stringify(message),
-      signal: AbortSignal.timeout(silence_ms),
+      signal: AbortSignal.timeout(silenceMs),
     });
 
-  /** While an agent restarts, nobody answers there, or a proxy does in its place. */
+  /** While an agent restarts, nothing answers at its address, or a proxy answers with a 5xx status. */
   async function deliver(message: OtherMessage): Promise<Response> {
     const response = await post("/replies", message).catch((error: unknown) => {
-      throw lineError("unreachable", "The agent cannot be reached.", true, error);
+      throw new ConnectionError("unreachable", "The agent cannot be reached.", true, { cause: error });
     });
     if (response.status < 500) return response;
     await response.body?.cancel();
-    throw lineError("unreachable", `The agent cannot be reached (${response.status}).`, true);
+    throw new ConnectionError("unreachable", `The agent cannot be reached (${response.status}).`, true);
   }
 
-  /** The stream's address as the producer gave it, unless it leads elsewhere: credentials go nowhere else. */
+  /** The stream's address as the producer gave it, unless it has another origin: credentials are sent to this origin only. */
   function streamOf(response: Response, { subscription_id }: SubscriptionAccepted): string {
     const own = `${base}${prefix}/events?subscription_id=${encodeURIComponent(subscription_id)}`;
     const location = response.headers.get("location");
@@ -71,7 +72,7 @@ export function createSseClient(options: SseClientOptions) {
   }
 
   async function handshake(
-    request: object,
+    request: SubscriptionRequest,
     resume: ResumePoint | undefined,
   ): Promise<{ answer: Answer; stream: string }> {
     const response = await post("/subscriptions", withResume(request, resume));
@@ -81,9 +82,9 @@ export function createSseClient(options: SseClientOptions) {
 
   return {
     name: "sse",
-    async open(request: object, resume: ResumePoint | undefined, events: LineEvents) {
+    async open(request, resume, events) {
       const abort = new AbortController();
-      const alarm = createAlarm(silence_ms, () => abort.abort());
+      const silence = createSilenceTimer(silenceMs, () => abort.abort());
       const listen = async (address: string) => {
         const last = resume?.last_event_id;
         const headers = {
@@ -108,28 +109,28 @@ export function createSseClient(options: SseClientOptions) {
         if (!stream) {
           const shaken = await handshake(request, resume);
           if (shaken.answer.type === "subscription.rejected") {
-            alarm.stop();
+            silence.stop();
             return { answer: shaken.answer, send: async () => ({ taken: false }), close() {} };
           }
           known = shaken as { answer: SubscriptionAccepted; stream: string };
           stream = await listen(known.stream);
           if (stream.status !== 200)
-            throw lineError(
+            throw new ConnectionError(
               "stream_refused",
               `The stream was refused with status ${stream.status}.`,
               stream.status >= 500,
             );
         }
       } catch (error) {
-        alarm.stop();
+        silence.stop();
         abort.abort();
-        throw error instanceof Error && "reconnect" in error
+        throw error instanceof ConnectionError
           ? error
-          : lineError("unreachable", "The agent cannot be reached.", true, error);
+          : new ConnectionError("unreachable", "The agent cannot be reached.", true, { cause: error });
       }
-      void pump(stream, events, abort, alarm);
+      void pump(stream, events, abort, silence);
       return {
-        answer: known!.answer as Answer,
+        answer: known!.answer,
         async send(message: OtherMessage) {
           const response = await deliver(message);
           if (message.type === "subscription.renegotiate") {
@@ -138,7 +139,7 @@ export function createSseClient(options: SseClientOptions) {
             return { taken: answer.type === "subscription.accepted", answer };
           }
           await response.body?.cancel();
-          // Other people's agents may say no more than that it arrived (SSE-04).
+          // Third-party producers may only confirm that it arrived (SSE-04).
           return { taken: response.status === 204 || (response.ok ? undefined : false) };
         },
         close: () => abort.abort(),
@@ -155,7 +156,7 @@ async function answerOf(response: Response): Promise<Answer> {
   ) {
     return parsed.message as Answer;
   }
-  throw lineError(
+  throw new ConnectionError(
     "unexpected_answer",
     `The agent answered ${response.status} without saying whether it accepts.`,
     response.status >= 500 || response.status === 429,
@@ -164,15 +165,15 @@ async function answerOf(response: Response): Promise<Answer> {
 
 async function pump(
   response: Response,
-  events: LineEvents,
+  events: ConnectionEvents,
   abort: AbortController,
-  alarm: Alarm,
+  silence: SilenceTimer,
 ): Promise<void> {
-  let reason = { code: "connection_lost", reconnect: true, message: "The connection was lost." };
+  let reason: ConnectionClosed = closedWith("connection_lost");
   const parser = createParser({
     maxBufferSize: MOST_BUFFERED,
     onEvent: ({ event, id, data }) => {
-      // Names are a SHOULD (SSE-03): what has none is heard too.
+      // Event names are a SHOULD (SSE-03): unnamed events count too.
       if (event === "aaep.event" || event === "message" || event === undefined)
         events.message(data, id !== undefined);
       else if (event === "aaep.message") {
@@ -205,15 +206,15 @@ async function pump(
   const reader = response.body!.getReader();
   try {
     for (;;) {
-      alarm.heard();
+      silence.reset();
       const { done, value } = await reader.read();
       if (done) break;
       parser.feed(decode(value));
     }
   } catch {
-    // Lost, or closed by us: the subscriber knows which.
+    // Lost, or closed by us: the subscriber knows which of the two.
   } finally {
-    alarm.stop();
+    silence.stop();
     abort.abort();
     events.closed(reason);
   }

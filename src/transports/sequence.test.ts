@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Outgoing, Peer } from "../protocol/door.ts";
-import { createNumbering, inOrder, type Places } from "./order.ts";
+import { createNumbering, reorder, type SequenceState } from "./sequence.ts";
 
 interface Heard {
   readonly event_id: string;
@@ -9,7 +9,7 @@ interface Heard {
   readonly sequence_number: number;
 }
 
-const places = (): Places => ({ next: new Map(), missed: new Map() });
+const places = (): SequenceState => ({ next: new Map(), missed: new Map() });
 const event = (session_id: string, event_id: string): Outgoing => ({
   event_id,
   critical: false,
@@ -30,7 +30,7 @@ function listener(where = places()) {
   const heard: Heard[] = [];
   const closed: string[] = [];
   let ring: (() => void) | undefined;
-  const line = inOrder(
+  const line = reorder(
     {
       message: (text) => void (text.startsWith("{") && heard.push(JSON.parse(text) as Heard)),
       closed: ({ code, reconnect }) => void closed.push(`${code} ${reconnect}`),

@@ -1,18 +1,18 @@
 /**
- * For transports on which one message may overtake another (TRN-04): the producer's end numbers every event of a
- * session as this subscription hears it (CON-09), the listener's end puts them in order again. What does not come is not
- * waited for forever: the line is given up, and a new one goes on after the last event that was heard in order. What
- * does not come there either was not kept, such as a summary: it is passed over.
+ * Sequence numbers, for transports that do not keep order (TRN-04). The server side numbers the events of each session
+ * as one subscription receives them (CON-09); the client side reorders them. A missing number is not waited for
+ * forever: the connection is closed, and the next one resumes after the last event received in order. An event that is
+ * still missing then was not stored, such as a summary, and is skipped.
  */
 import type { Outgoing, Peer } from "../protocol/door.ts";
-import type { LineEvents } from "./line.ts";
+import type { ConnectionEvents } from "./client-connection.ts";
 
-/** Sessions and ids remembered. */
+/** How many sessions and event ids are remembered. */
 const REMEMBERED = 4_096;
-/** Events that may wait for those before them. */
+/** How many events may wait for earlier ones. */
 const MOST_WAITING = 1_024;
-/** How long they may. */
-const PATIENCE_MS = 5_000;
+/** How long they may wait. */
+const MISSING_MS = 5_000;
 
 function keep<Value>(map: Map<string, Value>, key: string, value: Value): void {
   map.delete(key);
@@ -20,7 +20,7 @@ function keep<Value>(map: Map<string, Value>, key: string, value: Value): void {
   if (map.size > REMEMBERED) map.delete(map.keys().next().value!);
 }
 
-/** One for each subscription, over all its lines: an event that is sent again keeps its number. */
+/** One per subscription, across its connections: an event that is sent again keeps its number. */
 export function createNumbering(): (peer: Peer) => Peer {
   const next = new Map<string, number>();
   const given = new Map<string, number>();
@@ -48,19 +48,19 @@ interface Waiting {
   readonly cursor: boolean;
 }
 
-/** Where a subscription is in each of its sessions, over all its lines. */
-export interface Places {
+/** The next number of each session, kept across the connections of a subscription. */
+export interface SequenceState {
   readonly next: Map<string, number>;
-  /** Numbers a line was given up for. */
+  /** The number each session last closed a connection for. */
   readonly missed: Map<string, number>;
 }
 
-/** A line's events in order, whatever order they come in. Messages that are no numbered events pass at once. */
-export function inOrder(
-  events: LineEvents,
-  { next: places, missed }: Places,
+/** Passes events on in order, whatever order they arrive in. Messages without a number pass at once. */
+export function reorder(
+  events: ConnectionEvents,
+  { next: expected, missed }: SequenceState,
   after: (ms: number, callback: () => void) => () => void,
-): LineEvents {
+): ConnectionEvents {
   const waiting = new Map<string, Map<number, Waiting>>();
   let count = 0;
   let open = true;
@@ -69,9 +69,9 @@ export function inOrder(
     if (!open) return;
     let lost = false;
     for (const [session_id, held] of [...waiting]) {
-      const due = places.get(session_id) ?? 0;
+      const due = expected.get(session_id) ?? 0;
       if (missed.get(session_id) === due) {
-        keep(places, session_id, Math.min(...held.keys()));
+        keep(expected, session_id, Math.min(...held.keys()));
         release(session_id);
       } else {
         keep(missed, session_id, due);
@@ -81,22 +81,22 @@ export function inOrder(
     if (!lost) return watch();
     open = false;
     stopWaiting();
-    const message = "Something that was said did not arrive. It is asked for again.";
+    const message = "An event did not arrive. Reconnecting to ask for it again.";
     events.closed({ code: "connection_lost", reconnect: true, message });
   };
-  /** As long as something waits there is a limit to it, counted from the last that arrived in its place. */
+  /** While events wait, a timer runs, restarted by every event that arrives in order. */
   const watch = () => {
     stopWaiting();
-    stopWaiting = count > 0 ? after(PATIENCE_MS, giveUp) : () => {};
+    stopWaiting = count > 0 ? after(MISSING_MS, giveUp) : () => {};
   };
   const release = (session_id: string) => {
     const held = waiting.get(session_id);
-    for (let next = places.get(session_id) ?? 0; ; next = places.get(session_id)!) {
+    for (let next = expected.get(session_id) ?? 0; ; next = expected.get(session_id)!) {
       const due = held?.get(next);
       if (!due) break;
       held!.delete(next);
       count--;
-      keep(places, session_id, next + 1);
+      keep(expected, session_id, next + 1);
       events.message(due.text, due.cursor);
     }
     if (held?.size === 0) waiting.delete(session_id);
@@ -107,8 +107,8 @@ export function inOrder(
       const event = numberedEvent(text);
       if (!event) return events.message(text, cursor);
       const { session_id, number } = event;
-      const next = places.get(session_id) ?? 0;
-      // Heard before, and sent again: repeats are the subscriber's to drop.
+      const next = expected.get(session_id) ?? 0;
+      // A repeat: the subscriber deduplicates.
       if (number < next) return events.message(text, cursor);
       if (!waiting.has(session_id)) waiting.set(session_id, new Map());
       const held = waiting.get(session_id)!;
