@@ -1,4 +1,4 @@
-// Who may lean on whom: CONTRIBUTING.md, "The rooms", held against the import statements of the sources.
+// Allowed imports: the table under "Folders" in CONTRIBUTING.md, compared with the import statements of the sources.
 
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { builtinModules } from "node:module";

@@ -219,7 +219,7 @@ function drawSvg(heard: Heard): string {
     `<style>.halo { paint-order: stroke; stroke: #fff; stroke-width: 5px; stroke-linejoin: round; }</style>`,
     `<rect width="${WIDTH}" height="${height}" fill="#fff"/>`,
     `<text x="16" y="36" font-size="24" font-weight="700" fill="${INK}">The same ten seconds, as four listeners get them</text>`,
-    `<text x="16" y="60" font-size="15" fill="${QUIET_INK}">An agent is asked to move $500 to savings. Time runs down. A mark is an event that arrives; its words stand beside it.</text>`,
+    `<text x="16" y="60" font-size="15" fill="${QUIET_INK}">An agent is asked to move $500 to savings. Time runs down. A mark is an event that arrives; its text is next to it.</text>`,
   ];
   for (let second = 0; second <= SHOWN_MS / 1000; second++) {
     const y = yOf(second * 1000);
@@ -321,12 +321,12 @@ function writeMarkdown(heard: Heard): string {
     "",
     "# The same ten seconds, as four listeners get them",
     "",
-    "An agent is asked to move $500 to savings. It looks up the balance, explains, asks before it moves anything, is told",
-    "yes, moves the money and says so. One log, told once. Below is what each of four listeners receives from it, and",
+    "An agent is asked to move $500 to savings. It looks up the balance, explains, asks before it moves anything, gets a",
+    "yes, moves the money and says so. All of it is written to one log. The tables show what each of four listeners receives, and",
     "when, in seconds from the start. [The picture](four-listeners.svg) shows the same, and [How delivery works](delivery.md)",
     "explains why.",
     "",
-    "![Four columns, one for each listener, with time running down. The tables below say the same.](four-listeners.svg)",
+    "![Four columns, one for each listener, with time running down. The tables below contain the same.](four-listeners.svg)",
     "",
     "In short:",
     "",
@@ -359,7 +359,7 @@ function writeMarkdown(heard: Heard): string {
       ...arrivals.map((arrival) => {
         const answer =
           arrival.critical && !(arrival.event as { reply_token?: string }).reply_token
-            ? " (told, not asked: no token)"
+            ? " (for information only: no reply token)"
             : "";
         const kind = `${NAMES[kindOf(arrival)]}${answer}`;
         return `| ${seconds(arrival.at)} | ${kind} | ${quoted(arrival).replaceAll("|", "\\|")} |`;

@@ -86,11 +86,11 @@ const large = (session_id: string, n: number): Record<string, unknown> => ({
 });
 const calls = (raw: Raw): string[] => raw.heard.flatMap(({ tool_call_id }) => tool_call_id ?? []);
 
-const KEPT = "its place is kept for a while";
+const KEPT = "its position is kept for a while";
 
 export const BEHAVIOURS: readonly Behaviour[] = [
   {
-    says: "a whole session: request, answer, events, a yes, the end",
+    says: "a complete session: request, response, events, a yes, the end",
     title:
       "request first, answer next, then events and replies on the same line, through to a yes: IPC-05, RPC-02, RPC-03, TRN-09",
     async run({ open }) {
@@ -106,7 +106,7 @@ export const BEHAVIOURS: readonly Behaviour[] = [
     },
   },
   {
-    says: "a request that cannot be met: a rejection, then the end",
+    says: "a request that cannot be met gets a rejection, then the connection ends",
     title:
       "a request that cannot be met gets its rejection as an ordinary message, then the end (CON-62, HS-04)",
     async run({ open }) {
@@ -120,9 +120,9 @@ export const BEHAVIOURS: readonly Behaviour[] = [
     },
   },
   {
-    says: "anything before the request: refused in words",
+    says: "anything before the request is refused with a message",
     title: "anything before the request is refused in words",
-    not: { sse: "a call about no subscription is answered 400" },
+    not: { sse: "a call without a subscription is answered with 400" },
     async run({ open }) {
       const { connect } = await open();
       const raw = await connect();
@@ -178,10 +178,10 @@ export const BEHAVIOURS: readonly Behaviour[] = [
     },
   },
   {
-    says: "messages of nearly 1 MiB; a larger one ends the line, and it says so",
+    says: "messages of nearly 1 MiB are read; a larger one ends the connection with a reason",
     title:
       "a message of 64 KiB and one of nearly 1 MiB are read; a larger one ends the line in words: TRN-12, LIM-08 (A11)",
-    not: { sse: "the call is answered 413, the stream goes on" },
+    not: { sse: "the call is answered with 413, the stream continues" },
     async run({ open }) {
       const { connect } = await open();
       const padded = (bytes: number) => ({
@@ -201,7 +201,7 @@ export const BEHAVIOURS: readonly Behaviour[] = [
     },
   },
   {
-    says: "what cannot be read after the handshake is ignored",
+    says: "unreadable messages after the handshake are ignored",
     title:
       "what cannot be read after the handshake is ignored, and a field that stands twice in a reply refuses it (A14, CNF-15)",
     async run({ open }) {
@@ -236,10 +236,10 @@ export const BEHAVIOURS: readonly Behaviour[] = [
     },
   },
   {
-    says: "a connection speaks for its own subscription only",
+    says: "a connection can act for its own subscription only",
     title:
       "a reply or a close that names another subscription, be it the same person's, is ignored: SEC-13, TRN-18 (CON-28, A03)",
-    not: { sse: "a call names the subscription, and the person must be its own" },
+    not: { sse: "a call names the subscription, which must belong to the caller" },
     async run({ open }) {
       const { agent, connect } = await open();
       const [one, other] = [await subscribed(connect), await subscribed(connect)];
@@ -269,7 +269,7 @@ export const BEHAVIOURS: readonly Behaviour[] = [
     },
   },
   {
-    says: "the listener's close ends it at once",
+    says: "the listener's close message ends the subscription at once",
     title:
       "a listener's close ends it at once, its question falls to the default, and nobody else notices: HS-21, TRN-08 (CON-04)",
     async run({ open, outlived }) {
@@ -289,7 +289,7 @@ export const BEHAVIOURS: readonly Behaviour[] = [
     },
   },
   {
-    says: "a drop ends a subscription that cannot resume, and defaults apply at once",
+    says: "a disconnect ends a subscription that cannot resume, and defaults apply at once",
     title:
       "a line that drops is the end of a subscription that cannot resume, with defaults applied at once: TRN-07, TRN-08, RPC-05",
     not: { sse: KEPT },
@@ -305,8 +305,8 @@ export const BEHAVIOURS: readonly Behaviour[] = [
     },
   },
   {
-    says: "one that resumes by our extension keeps its place",
-    but: { stdio: "the end of the process is its end" },
+    says: "a subscription that can resume keeps its position",
+    but: { stdio: "the end of the process ends the subscription" },
     title:
       "one that resumes by our extension keeps its place where connections can come back, and only there: CON-04, IPC-11",
     async run({ open, outlived }) {
@@ -346,7 +346,7 @@ export const BEHAVIOURS: readonly Behaviour[] = [
     },
   },
   {
-    says: "the agent's end is told before the line ends",
+    says: "a shutdown is announced before the connection ends",
     title: "the producer's end is told before the line ends: HS-19, TRN-07",
     async run({ open }) {
       const { agent, connect } = await open();
@@ -361,7 +361,7 @@ export const BEHAVIOURS: readonly Behaviour[] = [
     },
   },
   {
-    says: "a reader that pauses is waited for and misses nothing",
+    says: "a reader that pauses misses nothing (backpressure)",
     title:
       "a reader that pauses is waited for, longer than any buffer holds, and misses nothing: DEL-17, TRN-05",
     async run({ open }) {
@@ -379,9 +379,9 @@ export const BEHAVIOURS: readonly Behaviour[] = [
     },
   },
   {
-    says: "a reader that stops is let go, the others never notice",
+    says: "a reader that stops reading is disconnected; others are not affected",
     title: "a reader that stops reading is let go, and the others never notice: DEL-17 (F14)",
-    not: { sse: "let go too; its place is kept for a while" },
+    not: { sse: "disconnected too; its position is kept for a while" },
     async run({ open }) {
       const { agent, connect } = await open({ blocked_ms: 150, queue_bytes: 262_144 });
       const slow = await subscribed(connect);

@@ -180,7 +180,7 @@ export const KINDS: readonly Kind[] = [
   {
     title: "HTTP with server-sent events",
     notes:
-      "Every call carries `Authorization: Bearer <token>`. After its acceptance the listener opens `GET /aaep/v1/events?subscription_id=<subscription_id>`, where the events come; each reply is answered with 204.",
+      "Every call carries `Authorization: Bearer <token>`. After the acceptance, the listener opens `GET /aaep/v1/events?subscription_id=<subscription_id>` to receive events. Each reply is answered with 204.",
     open: overSse,
     encode: (json) => new TextEncoder().encode(json),
     decoder: sseBlocks,
@@ -211,7 +211,7 @@ export const KINDS: readonly Kind[] = [
   },
   {
     title: "Unix socket or named pipe, lines",
-    notes: "Each message is one line, with LF at its end.",
+    notes: "Each message is one line, terminated by LF.",
     open: overSocket,
     encode: encodeLine,
     decoder: () => {
@@ -239,7 +239,7 @@ export const KINDS: readonly Kind[] = [
   {
     title: "gRPC",
     notes:
-      "`aaep.v1.AaepService/Subscribe` of `proto/aaep/v1/aaep.proto`, with `authorization: Bearer <token>` in the metadata. Each message is one `AaepMessage`; its `json` counts, `message_type` repeats the type.",
+      "`aaep.v1.AaepService/Subscribe` of `proto/aaep/v1/aaep.proto`, with `authorization: Bearer <token>` in the metadata. Each message is one `AaepMessage`. Its `json` is authoritative; `message_type` repeats the type.",
     open: overGrpc,
     encode: (json) => encodeAaepMessage(json, (JSON.parse(json) as { type: string }).type),
     decoder: () => (chunk) => [/^status /.test(decode(chunk)) ? decode(chunk) : withType(chunk)],
