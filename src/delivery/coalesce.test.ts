@@ -5,8 +5,8 @@ import { termsOf } from "../../test/support/terms.ts";
 import type { AgentEvent } from "../protocol/types.ts";
 import { eventOf, Grouping, groupsOf } from "./coalesce.ts";
 import { Cutter, MOST_CHUNK_BYTES } from "./cut.ts";
+import { SessionTrack } from "./log-window.ts";
 import { shapeOf } from "./shape.ts";
-import { SessionTrack } from "./track.ts";
 
 function merged(events: AgentEvent[], boundaries: ("none" | "sentence")[] = ["none"]) {
   const track = new SessionTrack("sess_a1");

@@ -5,7 +5,7 @@
  */
 import type { AgentEvent, OutputStreaming, StateChanged } from "../protocol/types.ts";
 import { MOST_CHUNK_BYTES, type Piece, type TextPart } from "./cut.ts";
-import type { OutputTrack, SessionTrack } from "./track.ts";
+import type { OutputTrack, SessionTrack } from "./log-window.ts";
 
 interface Group {
   readonly parts: Piece[];

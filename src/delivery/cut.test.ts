@@ -6,8 +6,8 @@ import { termsOf } from "../../test/support/terms.ts";
 import { utf8Length } from "../protocol/limits.ts";
 import type { AgentEvent, Boundary, Capabilities } from "../protocol/types.ts";
 import { Cutter, MOST_CHUNK_BYTES, type Piece } from "./cut.ts";
+import { SessionTrack } from "./log-window.ts";
 import { shapeOf } from "./shape.ts";
-import { SessionTrack } from "./track.ts";
 
 function cut(events: AgentEvent[], terms: Capabilities = {}): Piece[] {
   const track = new SessionTrack("sess_a1");

@@ -7,8 +7,8 @@ import { isCritical } from "../protocol/filters.ts";
 import { codePoints } from "../protocol/formats.ts";
 import { utf8Length } from "../protocol/limits.ts";
 import type { AgentEvent, Boundary, OutputStreaming } from "../protocol/types.ts";
+import type { Marked, OutputTrack, SessionTrack } from "./log-window.ts";
 import { BOUNDARIES, dress, dressText, type Shape } from "./shape.ts";
-import type { Marked, OutputTrack, SessionTrack } from "./track.ts";
 
 export interface TextPart {
   readonly output: OutputTrack;

@@ -1,16 +1,143 @@
+/** What the engine knows of one subscription: a place in its lane, a budget, a pace. Nothing here grows with the backlog. */
+import type { Terms } from "../protocol/negotiate.ts";
+import { type Budget, createBudget, mayAt, mayOwe, mostOwed, quietAfter, spend } from "./budget.ts";
+import type { Piece } from "./cut.ts";
+import { type Heard, unheard } from "./heard.ts";
+import type { Delivery, Lane, Run, View } from "./lane.ts";
+import { type LogWindow, type Marked, resolves, type SessionTrack } from "./log-window.ts";
+import { deliveryOfNotice, type Notice, type NoticeContext, noticesOfGap } from "./notices.ts";
+
+/** Where deliveries go. A promise means: wait until it settles before sending more. */
+export interface Sink {
+  send(delivery: Delivery): Promise<void> | undefined;
+}
+
+/** The subscriptions of one lane. */
+export interface Group {
+  readonly key: string;
+  readonly lane: Lane;
+  readonly members: Set<Subscription>;
+  /** Those who are up to date and may send at once. */
+  idle: Subscription[];
+  /** How many pieces the lane may hold before somebody looks which are still needed. */
+  held: number;
+}
+
+export class Subscription {
+  group!: Group;
+  place = 0;
+  /** A run that was taken but not sent whole, and its next event. */
+  run: Run | undefined;
+  index = 0;
+  /** What is told before anything else. Waits only for a blocked sink, so it is as long as what stands. */
+  readonly notices: Notice[] = [];
+  /** Set after a change of shape, until the new lane holds nothing that was heard before. */
+  heard: Heard | undefined;
+  /** Before this index of the lane the listener is catching up with what it had reached under the old shape. */
+  settled = 0;
+  quietUntil = -Infinity;
+  blocked = false;
+  /** New terms were agreed on while an event was on its way: nothing more goes out on the old ones. */
+  changing = false;
+  /** When the schedule will call; 0 if it will not. */
+  wakeAt = 0;
+  idle = false;
+  /** Where it lies among the idle of its group, so that whoever leaves need not be searched for. */
+  idleAt = 0;
+  gone = false;
+  /** So far behind that what it missed, from this log place on, is no longer held; 0 if it is not. */
+  lost = 0;
+  budget: Budget;
+  pace: number | undefined;
+  readonly sink: Sink;
+  readonly view: View;
+
+  constructor(sink: Sink, view: View, terms: Terms) {
+    this.sink = sink;
+    this.view = view;
+    this.budget = createBudget(terms.max_events_per_second);
+    this.pace = terms.pace_wpm;
+  }
+
+  get limited(): boolean {
+    return this.budget.interval > 0 || this.pace !== undefined;
+  }
+
+  /** Nothing may be sent now. */
+  get halted(): boolean {
+    return this.blocked || this.gone || this.changing;
+  }
+}
+
+/** One schedule for all subscriptions: whoever waits lies in the slot of its millisecond; slots are found by a heap. */
+export class Schedule<Item> {
+  readonly #slots = new Map<number, Item[]>();
+  /** A binary heap of the slots in use. */
+  readonly #times: number[] = [];
+
+  /** Answers with the slot: an item may be added again, and whoever takes it can tell the valid appointment. */
+  add(item: Item, at: number): number {
+    const time = Math.max(1, Math.ceil(at));
+    const slot = this.#slots.get(time);
+    if (slot) slot.push(item);
+    else {
+      this.#slots.set(time, [item]);
+      this.#push(time);
+    }
+    return time;
+  }
+
+  /** When something falls due next; Infinity if nothing waits. */
+  get next(): number {
+    return this.#times[0] ?? Infinity;
+  }
+
+  /** Takes everything that is due. */
+  *due(now: number): Iterable<[item: Item, at: number]> {
+    while (this.next <= now) {
+      const time = this.#pop();
+      const slot = this.#slots.get(time)!;
+      this.#slots.delete(time);
+      for (const item of slot) yield [item, time];
+    }
+  }
+
+  #push(time: number): void {
+    const heap = this.#times;
+    let at = heap.push(time) - 1;
+    while (at > 0) {
+      const parent = (at - 1) >> 1;
+      if (heap[parent]! <= time) break;
+      heap[at] = heap[parent]!;
+      at = parent;
+    }
+    heap[at] = time;
+  }
+
+  #pop(): number {
+    const heap = this.#times;
+    const top = heap[0]!;
+    const last = heap.pop()!;
+    if (heap.length > 0) {
+      let at = 0;
+      for (;;) {
+        let child = 2 * at + 1;
+        if (child >= heap.length) break;
+        if (child + 1 < heap.length && heap[child + 1]! < heap[child]!) child++;
+        if (heap[child]! >= last) break;
+        heap[at] = heap[child]!;
+        at = child;
+      }
+      heap[at] = last;
+    }
+    return top;
+  }
+}
+
 /**
  * Draining: when a subscription may send it takes the run from its place; before a critical event it drains everything
  * first; when that is too much, it is told so and goes on from there (5.6.1; CON-06, CON-24).
  */
-import { mayAt, mayOwe, mostOwed, quietAfter, spend } from "./budget.ts";
-import type { Piece } from "./cut.ts";
-import { unheard } from "./heard.ts";
-import type { Delivery, Lane, Run } from "./lane.ts";
-import { deliveryOfNotice, type NoticeContext, noticesOfGap } from "./notices.ts";
-import type { Schedule } from "./schedule.ts";
-import type { Subscription } from "./subscription.ts";
-import { type Marked, resolves, type SessionTrack } from "./track.ts";
-import type { LogWindow } from "./window.ts";
 
 export interface DrainOptions {
   readonly window: LogWindow;

@@ -7,10 +7,11 @@ import type { Terms } from "../protocol/negotiate.ts";
 import { createBudget, mostOwed } from "./budget.ts";
 import { type Cursor, decodeId, encodeEventId } from "./cursor.ts";
 import type { Piece } from "./cut.ts";
-import { Drain } from "./drain.ts";
+import { Drain, type Group, Schedule, type Sink, Subscription } from "./drain.ts";
 import type { LogEntry, LogIdentity } from "./entry.ts";
 import { agedOut, type Heard, heardAt, heardAtLeast, type Standpoint } from "./heard.ts";
 import { Lane, tagOf, type View } from "./lane.ts";
+import { LogWindow, type Question, type SessionTrack } from "./log-window.ts";
 import {
   ENGLISH_WORDS,
   type GapReason,
@@ -19,11 +20,7 @@ import {
   noticesOfGap,
   openQuestions,
 } from "./notices.ts";
-import { Schedule } from "./schedule.ts";
 import { type ExtensionRegistry, type Shape, shapeOf } from "./shape.ts";
-import { type Group, type Sink, Subscription } from "./subscription.ts";
-import type { Question, SessionTrack } from "./track.ts";
-import { LogWindow } from "./window.ts";
 
 export interface EngineOptions {
   readonly log: LogIdentity;

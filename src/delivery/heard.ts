@@ -9,8 +9,7 @@ import type { OutputStreaming } from "../protocol/types.ts";
 import type { Cursor } from "./cursor.ts";
 import type { Piece } from "./cut.ts";
 import type { Lane, Run, View } from "./lane.ts";
-import type { OutputTrack, SessionTrack } from "./track.ts";
-import type { LogWindow } from "./window.ts";
+import type { LogWindow, OutputTrack, SessionTrack } from "./log-window.ts";
 
 export interface Heard {
   /** The first log place that may hold something unheard. */

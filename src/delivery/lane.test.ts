@@ -7,8 +7,8 @@ import { REGISTRY, viewOf, World } from "../../test/support/world.ts";
 import type { Piece } from "./cut.ts";
 import type { LogEntry } from "./entry.ts";
 import { Lane, type Run } from "./lane.ts";
+import { LogWindow } from "./log-window.ts";
 import { type Shape, shapeOf } from "./shape.ts";
-import { LogWindow } from "./window.ts";
 
 const shapes = fc
   .oneof(

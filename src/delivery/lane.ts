@@ -19,9 +19,14 @@ import {
 import { Cutter, type Piece } from "./cut.ts";
 import type { LogIdentity } from "./entry.ts";
 import { type Heard, unheard } from "./heard.ts";
+import {
+  isTerminal,
+  type LogWindow,
+  type Marked,
+  type OutputTrack,
+  type SessionTrack,
+} from "./log-window.ts";
 import type { Shape } from "./shape.ts";
-import { isTerminal, type Marked, type OutputTrack, type SessionTrack } from "./track.ts";
-import type { LogWindow } from "./window.ts";
 
 export interface View {
   /** Equal keys, equal sessions. */

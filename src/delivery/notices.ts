@@ -7,8 +7,8 @@ import type { Ids } from "../protocol/ids.ts";
 import { AAEP_VERSION, CORE_CONTEXT } from "../protocol/types.ts";
 import { localizationHints } from "../text/language.ts";
 import { type Delivery, deliveryOf } from "./lane.ts";
+import { isTerminal, type Marked, type Question, type SessionTrack } from "./log-window.ts";
 import { dress, type ExtensionRegistry, type Shape } from "./shape.ts";
-import { isTerminal, type Marked, type Question, type SessionTrack } from "./track.ts";
 
 /** Why something is missing: the listener was too slow, or its cursor is too old, made up, or another log's. */
 export type GapReason = "lagging" | "aged" | "forged" | "foreign";

@@ -1,6 +1,6 @@
 /** Who may hear what, and who may answer (SEC-15, SEC-18). On one's own machine there is one user who may do both. */
 import type { View } from "../delivery/lane.ts";
-import type { SessionTrack } from "../delivery/track.ts";
+import type { SessionTrack } from "../delivery/log-window.ts";
 import type { HubSubscription } from "./subscription.ts";
 
 /** listen: hears. reply: hears and answers. admin: also hears sessions of every audience. */

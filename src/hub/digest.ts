@@ -4,9 +4,9 @@
  */
 import { countWords } from "../delivery/budget.ts";
 import type { LogEntry } from "../delivery/entry.ts";
+import { isTerminal, type SessionTrack } from "../delivery/log-window.ts";
 import type { GapReason, NoticeWords } from "../delivery/notices.ts";
 import type { Shape } from "../delivery/shape.ts";
-import { isTerminal, type SessionTrack } from "../delivery/track.ts";
 import type {
   AgentEvent,
   OutputStreaming,

@@ -4,8 +4,8 @@
  */
 import { encodeEventId } from "../delivery/cursor.ts";
 import type { LogEntry } from "../delivery/entry.ts";
+import { closesText, isTerminal } from "../delivery/log-window.ts";
 import { createOutputText, type OutputText } from "../delivery/output-text.ts";
-import { closesText, isTerminal } from "../delivery/track.ts";
 import { EarshotError } from "../protocol/errors.ts";
 import { codePoints } from "../protocol/formats.ts";
 import type { AgentEvent, OutputStreaming } from "../protocol/types.ts";

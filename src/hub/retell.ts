@@ -3,8 +3,8 @@
  * words of that time, and how long there is now for one that is sent again.
  */
 import { type Delivery, deliveryOf } from "../delivery/lane.ts";
+import type { LogWindow } from "../delivery/log-window.ts";
 import { dress, type ExtensionRegistry, shapeOf, variantsOf } from "../delivery/shape.ts";
-import type { LogWindow } from "../delivery/window.ts";
 import { EXTENSION_PREFIX } from "../protocol/extension.ts";
 import type { AgentEvent } from "../protocol/types.ts";
 import type { Question } from "./questions.ts";

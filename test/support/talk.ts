@@ -1,6 +1,6 @@
 /** Sessions that say something: legal ones whose text is in many scripts, chopped anywhere, with all that may dress it. */
 import fc from "fast-check";
-import { closesText } from "../../src/delivery/track.ts";
+import { closesText } from "../../src/delivery/log-window.ts";
 import { type AgentEvent, CORE_CONTEXT, type OutputStreaming } from "../../src/protocol/types.ts";
 import { isEvent, legalScript } from "./legal-session.ts";
 import { REGISTRY } from "./world.ts";
