@@ -1,6 +1,6 @@
 /** Authentication as transports see it: a request's credentials in, a principal or a refusal out (SEC-01, TRN-10). */
 import { createHash, timingSafeEqual } from "node:crypto";
-import type { Principal } from "../protocol/principal.ts";
+import { isExpired, type Principal } from "../protocol/principal.ts";
 
 /** A client certificate whose chain TLS has verified against the authorities this server was given. */
 export interface Certificate {
@@ -88,14 +88,6 @@ export function admission(
     }
   };
 }
-
-/** Whether both may hear and answer the same. */
-export const sameRights = (a: Principal, b: Principal): boolean => rightsOf(a) === rightsOf(b);
-const rightsOf = ({ role, audiences }: Principal): string =>
-  JSON.stringify([role, audiences === "all" ? "all" : [...audiences].sort()]);
-
-export const isExpired = ({ expires_at }: Principal, now: number): boolean =>
-  expires_at !== undefined && !(now < expires_at);
 
 const digest = (secret: string): Buffer => createHash("sha256").update(secret).digest();
 

@@ -3,8 +3,8 @@
  * holds a random name for that, never the credential, and is HttpOnly and SameSite=Strict. Cookies ignore ports, so
  * the other half of the protection is the check of Origin that `node/http.ts` makes before a cookie is looked at.
  */
-import type { Principal } from "../protocol/principal.ts";
-import { type Authenticator, isExpired } from "./authenticate.ts";
+import { isExpired, type Principal } from "../protocol/principal.ts";
+import type { Authenticator } from "./authenticate.ts";
 
 export interface CookieJar {
   /** The Set-Cookie value that stands for this principal from now on. */

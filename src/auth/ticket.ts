@@ -2,8 +2,8 @@
  * Tickets for browsers whose EventSource cannot send headers: each opens one subscription's stream and nothing else
  * (CON-52). Addresses end up in histories and logs, so a ticket never answers a question: see `node/http.ts`.
  */
-import type { Principal } from "../protocol/principal.ts";
-import { type Authenticator, isExpired, sameSecret } from "./authenticate.ts";
+import { isExpired, type Principal } from "../protocol/principal.ts";
+import { type Authenticator, sameSecret } from "./authenticate.ts";
 
 interface Tickets {
   issue(subscription_id: string, principal: Principal): string;

@@ -1,22 +1,8 @@
 /** Who may hear what, and who may answer (SEC-15, SEC-18). On one's own machine there is one user who may do both. */
 import type { View } from "../delivery/lane.ts";
 import type { SessionTrack } from "../delivery/log-window.ts";
+import type { Principal } from "../protocol/principal.ts";
 import type { HubSubscription } from "./subscription.ts";
-
-/** listen: hears. reply: hears and answers. admin: also hears sessions of every audience. */
-export type Role = "listen" | "reply" | "admin";
-
-/** Whom a transport has authenticated. */
-export interface Principal {
-  readonly id: string;
-  readonly role: Role;
-  /** Hears sessions of these audiences, and those without one; "all" hears everything. */
-  readonly audiences: readonly string[] | "all";
-  /** Most subscriptions at once. */
-  readonly max_subscriptions?: number;
-}
-
-export const LOCAL_USER: Principal = { id: "local", role: "reply", audiences: "all" };
 
 export const mayAnswer = ({ role }: Principal): boolean => role !== "listen";
 

@@ -4,8 +4,9 @@
  */
 import type { Delivery } from "../delivery/lane.ts";
 import type { Clock } from "../protocol/clock.ts";
+import type { Principal } from "../protocol/principal.ts";
 import type { AwaitingConfirmation, Reply } from "../protocol/types.ts";
-import { mayAnswer, mayHear, type Principal } from "./access.ts";
+import { mayAnswer, mayHear } from "./access.ts";
 import type { AuditRecord } from "./options.ts";
 import {
   Question,
@@ -15,7 +16,6 @@ import {
   type Standing,
 } from "./questions.ts";
 import type { HubSubscription } from "./subscription.ts";
-import { Throttle } from "./throttle.ts";
 
 interface DeskOptions {
   readonly clock: Clock;
@@ -32,7 +32,6 @@ const RESTART = "restart";
 export class QuestionDesk {
   readonly #options: DeskOptions;
   readonly #all = new Map<string, Question>();
-  readonly #throttle: Throttle;
   /** Stands in for a question that does not exist, so that looking for one takes the same steps. */
   readonly #decoy: Question;
 
@@ -40,7 +39,6 @@ export class QuestionDesk {
     this.#options = options;
     const { clock } = options;
     const now = () => clock.now();
-    this.#throttle = new Throttle({ now });
     const nothing = { warn: () => {}, extended: () => {}, settled: () => {} };
     const event = { type: "aaep:agent.awaiting.confirmation", timestamp: "", timeout_seconds: 0 };
     const spec = { event: event as AwaitingConfirmation, extensions: 0, ceiling_seconds: 0 };
@@ -153,24 +151,28 @@ export class QuestionDesk {
     return question;
   }
 
-  reply(reply: Reply, principal: Principal, subscription: HubSubscription | undefined): boolean {
-    const key = subscription?.id ?? `principal ${principal.id}`;
+  /** `allowed` is what the rate limiter says: a reply beyond it takes the same steps, and is refused. */
+  reply(
+    reply: Reply,
+    principal: Principal,
+    subscription: HubSubscription | undefined,
+    allowed: boolean,
+  ): boolean {
     const question = this.#all.get(reply.reply_token);
-    const entitled = this.#entitled(question, principal, subscription, this.#throttle.allows(key));
-    const taken = (question ?? this.#decoy).answer(reply, principal.id, entitled);
-    if (!taken) this.#throttle.failed(key);
-    return taken;
+    const entitled = this.#entitled(question, principal, subscription, allowed);
+    return (question ?? this.#decoy).answer(reply, principal.id, entitled);
   }
 
   /** Sent by a listener who holds the question; refused in silence otherwise. */
-  moreTime(token: string, principal: Principal, subscription: HubSubscription | undefined): boolean {
-    const key = subscription?.id ?? `principal ${principal.id}`;
+  moreTime(
+    token: string,
+    principal: Principal,
+    subscription: HubSubscription | undefined,
+    allowed: boolean,
+  ): boolean {
     const question = this.#all.get(token);
-    const entitled = this.#entitled(question, principal, subscription, this.#throttle.allows(key));
-    if (!question || !entitled || !question.extend()) {
-      this.#throttle.failed(key);
-      return false;
-    }
+    const entitled = this.#entitled(question, principal, subscription, allowed);
+    if (!question || !entitled || !question.extend()) return false;
     question.hooks.extended(question);
     return true;
   }

@@ -2,9 +2,10 @@
  * What is kept beside the events so that a restart finds it, one kind each. Written with the event that makes it true,
  * and removed with the one that ends it: what is here is open, or may still be needed.
  */
+
 import type { Terms } from "../protocol/negotiate.ts";
+import type { Principal } from "../protocol/principal.ts";
 import type { AwaitingClarification, AwaitingConfirmation, Capabilities } from "../protocol/types.ts";
-import type { Principal } from "./access.ts";
 import type { Act } from "./options.ts";
 import type { Settlement } from "./questions.ts";
 import type { Fact, LogStore } from "./store.ts";

@@ -5,16 +5,27 @@
 import type { Engine } from "../delivery/engine.ts";
 import type { Delivery } from "../delivery/lane.ts";
 import { EXTENSION_PREFIX, extensionOffer, resumeRequest } from "../protocol/extension.ts";
+import type {
+  Handled,
+  HubObserver,
+  HubPort,
+  Incoming,
+  Peer,
+  SubscriptionHandle,
+} from "../protocol/hub-port.ts";
 import { negotiate, type Offer, renegotiate, resolveTerms } from "../protocol/negotiate.ts";
+import { isExpired, type Principal, sameRights } from "../protocol/principal.ts";
 import type {
   CancelSession,
   FollowSessions,
+  MoreTime,
+  Reply,
   SubscriptionAccepted,
   SubscriptionRejected,
   SubscriptionRenegotiate,
   SubscriptionRequest,
 } from "../protocol/types.ts";
-import { mayAnswer, mayHear, mayHold, type Principal, viewOf } from "./access.ts";
+import { mayAnswer, mayHear, mayHold, viewOf } from "./access.ts";
 import { Deliveries } from "./deliveries.ts";
 import { QuestionDesk } from "./desk.ts";
 import { Keeper } from "./keeping.ts";
@@ -23,24 +34,31 @@ import { createLog, LOG_BROKEN, type Log } from "./log.ts";
 import {
   type AppendOptions,
   type AuditRecord,
-  type Handled,
   HUB_DEFAULTS,
   type HubOptions,
-  type Incoming,
   type SessionHandle,
-  type Subscribed,
   unproven,
 } from "./options.ts";
 import type { Question, QuestionHooks, QuestionSpec, Standing } from "./questions.ts";
+import { RateLimiter } from "./rate-limiter.ts";
 import { movedDeadline, retell } from "./retell.ts";
 import { Roster } from "./roster.ts";
-import { HubSubscription, type Peer } from "./subscription.ts";
-import { Throttle } from "./throttle.ts";
+import { HubSubscription } from "./subscription.ts";
 import { WaitingRoom } from "./waiting.ts";
 
-export type { AppendOptions, Handled, HubOptions, Incoming, SessionHandle, Subscribed } from "./options.ts";
+export type { AppendOptions, HubOptions, SessionHandle } from "./options.ts";
 
-export class Hub {
+export type Subscribed =
+  | { readonly answer: SubscriptionRejected; readonly subscription?: undefined }
+  | { readonly answer: SubscriptionAccepted; readonly subscription: HubSubscription };
+
+const EXPIRED: SubscriptionRejected = {
+  type: "subscription.rejected",
+  reason_code: "authentication_required",
+  reason_message: "The credentials have expired. Sign in again, reconnect, and send the request once more.",
+};
+
+export class Hub implements HubPort {
   readonly log: Log;
   readonly offer: Offer;
   readonly #options: HubOptions & typeof HUB_DEFAULTS;
@@ -50,7 +68,9 @@ export class Hub {
   readonly #keeper: Keeper;
   readonly #sessions = new Map<string, SessionHandle>();
   readonly #waiting: WaitingRoom;
-  readonly #retold: Throttle;
+  readonly #summaries: RateLimiter;
+  readonly #replies: RateLimiter;
+  readonly #observers = new Set<HubObserver>();
   readonly #leaving: Leaving;
 
   constructor(options: HubOptions) {
@@ -59,7 +79,9 @@ export class Hub {
     const own = extensionOffer(this.#options.ceiling_seconds);
     this.offer = { ...offer, extensions: [own, ...(offer.extensions ?? [])] };
     this.#waiting = new WaitingRoom(clock);
-    this.#retold = new Throttle({ now: () => clock.now(), most: 20, forgive_ms: 1_000 });
+    const now = () => clock.now();
+    this.#summaries = new RateLimiter({ burst: 20, refillMs: 1_000 }, now);
+    this.#replies = new RateLimiter(this.#options.reply_limit, now);
     const history = store.recent();
     this.#deliveries = new Deliveries(options, this.registry, history);
     this.log = createLog({
@@ -80,7 +102,7 @@ export class Hub {
       left: ({ id }) => this.#desk.leave(id),
       gone: (subscription) => this.#keeper.forget(subscription),
     });
-    for (const subscription of this.#keeper.restore(store)) this.#roster.restore(subscription);
+    for (const subscription of this.#keeper.restore(store, this)) this.#roster.restore(subscription);
     this.#leaving = new Leaving({
       clock,
       log: this.log,
@@ -125,8 +147,22 @@ export class Hub {
 
   // ── listeners ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** A request always gets an answer (HS-04). With our extension it may go on where an earlier subscription was. */
+  /** Reports what happens at the port, to every observer, until the returned function is called. */
+  observe(observer: HubObserver): () => void {
+    this.#observers.add(observer);
+    return () => void this.#observers.delete(observer);
+  }
+
+  /** A request always gets an answer (HS-04). With our extension it may resume an earlier subscription. */
   subscribe(request: SubscriptionRequest, principal: Principal, transport: string): Subscribed {
+    if (this.#isExpired(principal)) return { answer: EXPIRED };
+    this.#closeIfRightsChanged(resumeRequest(request.extensions)?.subscription_id, principal);
+    const subscribed = this.#subscribe(request, principal, transport);
+    for (const observer of this.#observers) observer.handshake(request, subscribed, principal, transport);
+    return subscribed;
+  }
+
+  #subscribe(request: SubscriptionRequest, principal: Principal, transport: string): Subscribed {
     if (this.#leaving.begun) return { answer: COME_BACK };
     const resume = resumeRequest(request.extensions);
     const known = resume && this.#roster.own(resume.subscription_id, principal);
@@ -138,7 +174,6 @@ export class Hub {
     const answer = negotiate(request, this.offer, id);
     if (answer.type === "subscription.rejected") return { answer };
     const terms = this.#termsOf(request.capabilities, answer, principal);
-    const lastEventId = resume?.last_event_id;
     const subscription =
       known ??
       new HubSubscription({
@@ -150,20 +185,33 @@ export class Hub {
         terms,
         view: viewOf(principal),
         joinedAt: this.engine.here,
+        port: this,
       });
     this.#roster.add(subscription);
     subscription.request = request.capabilities;
+    subscription.pending = { terms, lastEventId: resume?.last_event_id };
     this.#keeper.remember(subscription);
     if (subscription.phase !== "open") {
       this.#roster.expect(subscription);
       this.#reconsider(subscription);
     }
-    return { answer, subscription, terms, lastEventId };
+    return { answer, subscription };
   }
 
-  /** The stream starts, or starts again after the given event. */
-  connect(subscription: HubSubscription, peer: Peer, lastEventId?: string, terms = subscription.terms): void {
+  /** The stream starts, or resumes after the given event. A resume point of the handshake counts for the first stream. */
+  connect(subscription: HubSubscription, peer: Peer, after?: string): void {
     if (subscription.phase === "closed") return peer.close("not_found");
+    const { pending } = subscription;
+    subscription.pending = undefined;
+    const lastEventId = after ?? pending?.lastEventId;
+    const terms = pending?.terms ?? subscription.terms;
+    for (const observer of this.#observers)
+      observer.connected(
+        subscription.id,
+        subscription.principal,
+        subscription.transport,
+        lastEventId !== undefined,
+      );
     // A second stream for the same subscription: the newer one is where the person is (TRN-18).
     const { peer: older } = subscription;
     // It is let go of first: its end, which closing may report at once, is not the subscription's.
@@ -178,13 +226,31 @@ export class Hub {
     this.#deliveries.arm();
   }
 
-  /** The line dropped, without a word. */
+  /** The connection was lost without a close message. */
   disconnect(subscription: HubSubscription, peer: Peer): void {
-    if (subscription.peer === peer && subscription.phase === "open") this.#roster.lost(subscription);
+    if (subscription.peer !== peer) return;
+    for (const observer of this.#observers) observer.disconnected(subscription.id, subscription.principal);
+    if (subscription.phase === "open") this.#roster.lost(subscription);
   }
 
   find(subscription_id: string, principal: Principal): HubSubscription | undefined {
-    return this.#roster.own(subscription_id, principal);
+    this.#closeIfRightsChanged(subscription_id, principal);
+    return this.#isExpired(principal) ? undefined : this.#roster.own(subscription_id, principal);
+  }
+
+  #isExpired(principal: Principal): boolean {
+    return isExpired(principal, Date.now());
+  }
+
+  /**
+   * A subscription keeps the rights it was made with. A principal that comes back with other rights starts anew, so that
+   * it no longer receives what it lost the right to.
+   */
+  #closeIfRightsChanged(subscription_id: string | undefined, principal: Principal): void {
+    const known = subscription_id === undefined ? undefined : this.#roster.own(subscription_id, principal);
+    if (!known || sameRights(known.principal, principal)) return;
+    for (const observer of this.#observers) observer.rightsChanged(known.id, principal);
+    this.#roster.remove(known);
   }
 
   /** The producer ends a subscription, with a reason the listener can act on (HS-19). */
@@ -212,20 +278,19 @@ export class Hub {
   }
 
   /** Anything but a request, from an authenticated sender. `bound` is the subscription of the connection it came on. */
-  handle(message: Incoming, principal: Principal, bound?: HubSubscription): Handled {
+  async handle(message: Incoming, principal: Principal, bound?: SubscriptionHandle): Promise<Handled> {
+    if (this.#isExpired(principal))
+      return message.type === "subscription.renegotiate" ? { answer: EXPIRED } : { taken: false };
     const found = this.#roster.own(message.subscription_id, principal);
     const subscription = bound === undefined || found === bound ? found : undefined;
+    // A request for more time names a token too, so it counts like a reply.
+    if ("reply_token" in message) return this.#replied(message, principal, subscription);
     switch (message.type) {
-      case "confirmation.reply":
-      case "clarification.reply":
-        return { taken: this.#desk.reply(message, principal, subscription) };
       case "subscription.renegotiate":
         return { answer: this.#renegotiate(message, subscription) };
       case "subscription.close":
         if (subscription) this.#roster.remove(subscription);
         return { taken: subscription !== undefined };
-      case "earshot:more_time":
-        return { taken: this.#desk.moreTime(message.reply_token, principal, subscription) };
       case "earshot:status":
         if (subscription?.phase !== "open" || this.#isTooOften(subscription)) return { taken: false };
         subscription.standing(message.session_id);
@@ -235,6 +300,29 @@ export class Hub {
       case "earshot:follow":
         return { taken: this.#follow(message, subscription) };
     }
+  }
+
+  #replied(
+    message: Reply | MoreTime,
+    principal: Principal,
+    subscription: HubSubscription | undefined,
+  ): Handled {
+    const allowed = this.retryAfter(principal) === undefined;
+    const taken =
+      message.type === "earshot:more_time"
+        ? this.#desk.moreTime(message.reply_token, principal, subscription, allowed)
+        : this.#desk.reply(message, principal, subscription, allowed);
+    if (!allowed) return { taken };
+    if (!taken) this.#replies.failed(principal.id);
+    const outcome = taken ? "taken" : "refused";
+    for (const observer of this.#observers) observer.replied(message, principal, outcome);
+    return { taken };
+  }
+
+  retryAfter(principal: Principal): number | undefined {
+    if (this.#replies.allows(principal.id)) return undefined;
+    for (const observer of this.#observers) observer.rateLimited(principal);
+    return this.#replies.retryAfterSeconds;
   }
 
   // ── questions ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -319,8 +407,8 @@ export class Hub {
 
   /** Telling everything again costs something: a person needs it now and then, a flood gets no more (F22). */
   #isTooOften({ id }: HubSubscription): boolean {
-    const allowed = this.#retold.allows(id);
-    if (allowed) this.#retold.failed(id);
+    const allowed = this.#summaries.allows(id);
+    if (allowed) this.#summaries.failed(id);
     return !allowed;
   }
 

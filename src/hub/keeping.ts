@@ -21,12 +21,12 @@ export class Keeper {
   }
 
   /** The listeners of the process before this one. */
-  restore(store: LogStore): HubSubscription[] {
+  restore(store: LogStore, port: HubSubscription["port"]): HubSubscription[] {
     return [...factsOf(store, "subscription")].map(([id, fact]) => {
       this.#kept.add(id);
       const { principal, followed, joined_at, ...rest } = fact;
       const view = viewOf(principal, followed);
-      return new HubSubscription({ ...rest, id, principal, view, followed, joinedAt: joined_at });
+      return new HubSubscription({ ...rest, id, principal, view, followed, joinedAt: joined_at, port });
     });
   }
 

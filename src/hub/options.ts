@@ -2,24 +2,14 @@
 import type { Clock } from "../protocol/clock.ts";
 import { EarshotError } from "../protocol/errors.ts";
 import type { Ids } from "../protocol/ids.ts";
-import type { Offer, Terms } from "../protocol/negotiate.ts";
-import type {
-  CancelSession,
-  FollowSessions,
-  MoreTime,
-  Reply,
-  SubscriptionAccepted,
-  SubscriptionClose,
-  SubscriptionRejected,
-  SubscriptionRenegotiate,
-  WhatIsHappening,
-} from "../protocol/types.ts";
+import type { Offer } from "../protocol/negotiate.ts";
+import type { Reply } from "../protocol/types.ts";
 import type { Backplane } from "./backplane.ts";
 import type { DigestPhrases } from "./digest.ts";
 import type { EntryOptions } from "./log.ts";
 import type { Settlement } from "./questions.ts";
+import type { RateLimit } from "./rate-limiter.ts";
 import type { Fact, LogStore } from "./store.ts";
-import type { HubSubscription } from "./subscription.ts";
 
 /**
  * Shown with an event that says something irreversible runs: only the gate and the relay hold it. It is exported to them
@@ -135,6 +125,8 @@ export interface HubOptions {
   readonly max_questions_per_principal?: number;
   /** The longest a question may stay open in all, announced in the handshake. */
   readonly ceiling_seconds?: number;
+  /** Failed replies a principal may send (A02): so many at once, one more every `refillMs`. */
+  readonly reply_limit?: RateLimit;
   /** Told what was asked, delivered, answered and done, and by whom (CNF-41). */
   readonly audit?: (record: AuditRecord) => void;
 }
@@ -147,22 +139,8 @@ export const HUB_DEFAULTS = {
   resume_seconds: 3600,
   max_questions_per_principal: 32,
   ceiling_seconds: 86_400,
+  reply_limit: { burst: 20, refillMs: 3_000 },
 };
-
-/** What came of a message: an answer to send back, or whether it was taken. */
-export type Handled =
-  | { readonly answer: SubscriptionAccepted | SubscriptionRejected }
-  | { readonly taken: boolean };
-
-/** The answer to a request and, where it was accepted, what `connect` needs to start the stream. */
-export type Subscribed =
-  | { readonly answer: SubscriptionRejected; readonly subscription?: undefined }
-  | {
-      readonly answer: SubscriptionAccepted;
-      readonly subscription: HubSubscription;
-      readonly terms: Terms;
-      readonly lastEventId: string | undefined;
-    };
 
 /** What the hub knows of a session beyond the log: how to stop it, and who may hear it. */
 export interface SessionHandle {
@@ -173,13 +151,3 @@ export interface SessionHandle {
   /** Settles when nothing runs any more that was begun on somebody's yes. */
   finished(): Promise<unknown>;
 }
-
-/** Everything a listener may send besides a request. */
-export type Incoming =
-  | Reply
-  | SubscriptionRenegotiate
-  | SubscriptionClose
-  | MoreTime
-  | WhatIsHappening
-  | CancelSession
-  | FollowSessions;

@@ -6,9 +6,10 @@ import { type Delivery, deliveryOf } from "../delivery/lane.ts";
 import type { LogWindow } from "../delivery/log-window.ts";
 import { dress, type ExtensionRegistry, shapeOf, variantsOf } from "../delivery/shape.ts";
 import { EXTENSION_PREFIX } from "../protocol/extension.ts";
+import type { Peer } from "../protocol/hub-port.ts";
 import type { AgentEvent } from "../protocol/types.ts";
 import type { Question } from "./questions.ts";
-import type { HubSubscription, Missed, Peer } from "./subscription.ts";
+import type { HubSubscription, Missed } from "./subscription.ts";
 
 export function retell(
   missed: readonly Missed[],

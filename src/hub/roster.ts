@@ -3,8 +3,8 @@
  * expires, a lost line has a grace and then an hour to come back, and nobody may have too many (CON-04, F22).
  */
 import type { Clock } from "../protocol/clock.ts";
+import type { Principal } from "../protocol/principal.ts";
 import type { SubscriptionRejected } from "../protocol/types.ts";
-import type { Principal } from "./access.ts";
 import type { HubSubscription } from "./subscription.ts";
 
 interface RosterOptions {

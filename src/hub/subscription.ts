@@ -4,18 +4,10 @@
  */
 import type { Attachment, Engine } from "../delivery/engine.ts";
 import type { Delivery, View } from "../delivery/lane.ts";
+import type { Peer, SubscriptionHandle } from "../protocol/hub-port.ts";
 import type { Terms } from "../protocol/negotiate.ts";
-import type { Capabilities, OtherMessage } from "../protocol/types.ts";
-import type { Principal } from "./access.ts";
-
-/** The listener's end of a transport, as the hub sees it. */
-export interface Peer {
-  /** A promise means: wait until it settles before sending more. */
-  send(delivery: Delivery): Promise<void> | undefined;
-  /** A message that is not part of the event stream. */
-  tell(message: OtherMessage): void;
-  close(reason: string): void;
-}
+import type { Principal } from "../protocol/principal.ts";
+import type { Capabilities } from "../protocol/types.ts";
 
 type SubscriptionPhase = "unopened" | "open" | "away" | "closed";
 
@@ -26,7 +18,13 @@ export interface Missed {
 }
 const MOST_MISSED = 32;
 
-export class HubSubscription {
+/** What a subscription needs of its hub. */
+interface SubscriptionPort {
+  connect(subscription: HubSubscription, peer: Peer, lastEventId?: string): void;
+  disconnect(subscription: HubSubscription, peer: Peer): void;
+}
+
+export class HubSubscription implements SubscriptionHandle {
   readonly id: string;
   readonly principal: Principal;
   readonly transport: string;
@@ -46,6 +44,9 @@ export class HubSubscription {
   live = true;
   cancelTimer: (() => void) | undefined;
   missed: Missed[] = [];
+  /** Terms and resume point of a handshake whose stream has not been opened yet. */
+  pending: { readonly terms: Terms; readonly lastEventId: string | undefined } | undefined;
+  readonly port: SubscriptionPort;
   /** Every set of terms that something may have been delivered under: while there is one, a cursor is exact. */
   under: readonly Terms[];
   #attachment: Attachment | undefined;
@@ -59,10 +60,12 @@ export class HubSubscription {
     terms: Terms;
     view: View;
     joinedAt: string;
+    port: SubscriptionPort;
     under?: readonly Terms[];
     followed?: readonly string[];
   }) {
     this.id = given.id;
+    this.port = given.port;
     this.principal = given.principal;
     this.transport = given.transport;
     this.aaep_version = given.aaep_version;
@@ -72,6 +75,14 @@ export class HubSubscription {
     this.view = given.view;
     this.under = given.under ?? [];
     this.followed = given.followed ?? [];
+  }
+
+  connect(peer: Peer, lastEventId?: string): void {
+    this.port.connect(this, peer, lastEventId);
+  }
+
+  disconnect(peer: Peer): void {
+    this.port.disconnect(this, peer);
   }
 
   /** SSE resumes by nature; elsewhere our extension must have been agreed on; a process's end is the end. */

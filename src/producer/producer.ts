@@ -57,6 +57,7 @@ export interface ProducerOptions extends ProducerIdentity {
       | "unopened_seconds"
       | "grace_seconds"
       | "resume_seconds"
+      | "reply_limit"
     >
   >;
 }

@@ -1,15 +1,27 @@
 /** Whom a transport has authenticated, and what they may do (SEC-13, SEC-18). */
 
-/** listen: hears. reply: hears and answers. admin: also hears sessions of every audience. */
+/** listen: receives events. reply: also answers. admin: also receives sessions of every audience. */
 export type Role = "listen" | "reply" | "admin";
 
 export interface Principal {
   readonly id: string;
   readonly role: Role;
-  /** Hears sessions of these audiences, and those without one; "all" hears everything. */
+  /** Receives sessions of these audiences, and sessions without one; "all" receives everything. */
   readonly audiences: readonly string[] | "all";
   /** Most subscriptions at once. */
   readonly max_subscriptions?: number;
   /** Wall-clock milliseconds after which the credential is no longer valid. */
   readonly expires_at?: number;
 }
+
+/** The one user of their own machine. */
+export const LOCAL_USER: Principal = { id: "local", role: "reply", audiences: "all" };
+
+export const isExpired = ({ expires_at }: Principal, now: number): boolean =>
+  expires_at !== undefined && !(now < expires_at);
+
+/** Whether both may receive and answer the same. */
+export const sameRights = (a: Principal, b: Principal): boolean => rightsOf(a) === rightsOf(b);
+
+const rightsOf = ({ role, audiences }: Principal): string =>
+  JSON.stringify([role, audiences === "all" ? "all" : [...audiences].sort()]);

@@ -109,7 +109,11 @@ export class TestListener {
   }
 
   close(): void {
-    this.send({ type: "subscription.close", subscription_id: this.id, reason_code: "subscriber_shutdown" });
+    void this.send({
+      type: "subscription.close",
+      subscription_id: this.id,
+      reason_code: "subscriber_shutdown",
+    });
   }
 
   renegotiate(capabilities: Capabilities): ReturnType<Hub["handle"]> {
@@ -137,34 +141,34 @@ export class TestListener {
     return [...open.values()];
   }
 
-  accept(question = this.#first("aaep:agent.awaiting.confirmation"), extra: object = {}): boolean {
+  accept(question = this.#first("aaep:agent.awaiting.confirmation"), extra: object = {}): Promise<boolean> {
     return this.#reply(question, { type: "confirmation.reply", decision: "accept", ...extra });
   }
-  reject(question = this.#first("aaep:agent.awaiting.confirmation")): boolean {
+  reject(question = this.#first("aaep:agent.awaiting.confirmation")): Promise<boolean> {
     return this.#reply(question, { type: "confirmation.reply", decision: "reject" });
   }
   answer(
     response: string | boolean | number,
     question = this.#first("aaep:agent.awaiting.clarification"),
-  ): boolean {
+  ): Promise<boolean> {
     return this.#reply(question, { type: "clarification.reply", response });
   }
-  moreTime(question = this.questions[0]): boolean {
+  async moreTime(question = this.questions[0]): Promise<boolean> {
     if (!question) return false;
     const { reply_token } = question;
     return this.#taken(this.send({ type: "earshot:more_time", subscription_id: this.id, reply_token }));
   }
   /** "What is happening?" */
-  status(session_id?: string): boolean {
+  status(session_id?: string): Promise<boolean> {
     return this.#taken(
       this.send({ type: "earshot:status", subscription_id: this.id, ...(session_id ? { session_id } : {}) }),
     );
   }
   /** A person wants a session stopped. */
-  stop(session_id: string): boolean {
+  stop(session_id: string): Promise<boolean> {
     return this.#taken(this.send({ type: "earshot:cancel", subscription_id: this.id, session_id }));
   }
-  follow(...sessions: string[]): boolean {
+  follow(...sessions: string[]): Promise<boolean> {
     return this.#taken(this.send({ type: "earshot:follow", subscription_id: this.id, sessions }));
   }
 
@@ -184,14 +188,15 @@ export class TestListener {
     return this.questions.find((question) => question.type === type);
   }
 
-  #reply(question: AnyQuestion | undefined, fields: object): boolean {
+  async #reply(question: AnyQuestion | undefined, fields: object): Promise<boolean> {
     if (!question) return false;
     const { reply_token, timestamp } = question;
     const reply = { reply_token, subscription_id: this.id, timestamp, ...fields };
     return this.#taken(this.send(reply as Parameters<Hub["handle"]>[0]));
   }
 
-  #taken(handled: ReturnType<Hub["handle"]>): boolean {
+  async #taken(handling: ReturnType<Hub["handle"]>): Promise<boolean> {
+    const handled = await handling;
     return "taken" in handled && handled.taken;
   }
 
@@ -199,10 +204,10 @@ export class TestListener {
     this.events.push(event);
     if (event.type === "aaep:agent.awaiting.confirmation") {
       const decision = this.#options.confirm?.(event);
-      if (decision) this.#reply(event, { type: "confirmation.reply", decision });
+      if (decision) void this.#reply(event, { type: "confirmation.reply", decision });
     } else if (event.type === "aaep:agent.awaiting.clarification") {
       const response = this.#options.clarify?.(event);
-      if (response !== undefined) this.#reply(event, { type: "clarification.reply", response });
+      if (response !== undefined) void this.#reply(event, { type: "clarification.reply", response });
     }
   }
 }

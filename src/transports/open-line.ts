@@ -4,8 +4,15 @@
  * here, and is told what to write and when to end.
  */
 import { type CloseCode, closeReason } from "../protocol/close-reasons.ts";
-import { type Door, framed, type Incoming, type Line, type Outgoing, type Peer } from "../protocol/door.ts";
 import { EXTENSION_PREFIX } from "../protocol/extension.ts";
+import {
+  type Delivery,
+  framed,
+  type HubPort,
+  type Incoming,
+  type Peer,
+  type SubscriptionHandle,
+} from "../protocol/hub-port.ts";
 import type { Parsed } from "../protocol/parse.ts";
 import type { Principal } from "../protocol/principal.ts";
 import type {
@@ -27,7 +34,7 @@ interface LineSocket {
   readonly framing: string;
   /** Whether a subscription can come back on another connection. */
   readonly outlived: boolean;
-  encode(event: Outgoing): Uint8Array;
+  encode(event: Delivery): Uint8Array;
   /** What is patient may wait a moment for more to go with it. */
   write(frame: Uint8Array, patient: boolean): Promise<void> | undefined;
   tell(message: OtherMessage): void;
@@ -37,7 +44,7 @@ interface LineSocket {
 
 export interface OpenLine {
   /** `answer` is where this message's own answer goes. */
-  receive(parsed: Parsed, answer: (message: Answer) => void): void;
+  receive(parsed: Parsed, answer: (message: Answer) => void): Promise<void>;
   /** The other side is gone. */
   closed(): void;
   /** Ended from this side, with a reason that is said first. */
@@ -45,13 +52,13 @@ export interface OpenLine {
   readonly subscribed: boolean;
 }
 
-export function openLine(socket: LineSocket, door: Door, principal: Principal): OpenLine {
-  let line: Line | undefined;
+export function openLine(socket: LineSocket, hub: HubPort, principal: Principal): OpenLine {
+  let line: SubscriptionHandle | undefined;
   let resumes = false;
   let ended = false;
   /** The hub has said itself that the subscription ends. */
   let told = false;
-  const encode = (event: Outgoing) => socket.encode(event);
+  const encode = (event: Delivery) => socket.encode(event);
   const end = (code: string) => {
     if (ended) return;
     ended = true;
@@ -97,10 +104,10 @@ export function openLine(socket: LineSocket, door: Door, principal: Principal): 
           "There is one subscription per connection. Renegotiate this one, or open another connection.",
       });
     }
-    const answered = door.request(request, principal, socket.transport);
+    const answered = hub.subscribe(request, principal, socket.transport);
     answer(answered.answer);
-    if (!answered.line) return end("rejected");
-    line = answered.line;
+    if (!answered.subscription) return end("rejected");
+    line = answered.subscription;
     const honored = answered.answer.honored_capabilities as Record<string, { resume?: unknown } | undefined>;
     resumes = socket.outlived && honored[EXTENSION_PREFIX]?.resume === true;
     line.connect(peer);
@@ -112,13 +119,13 @@ export function openLine(socket: LineSocket, door: Door, principal: Principal): 
   };
 
   return {
-    receive(parsed, answer) {
+    async receive(parsed, answer) {
       if (ended) return;
       if (!parsed.ok) {
         // Before the handshake nothing can be right; after it, one bad message ends nothing.
         if (parsed.issues[0]?.code === "too_large") return leave("too_large");
         if (!line) return refuse(reasonOf(parsed), answer);
-        const answered = answerUnreadable(parsed, door, principal, line);
+        const answered = await answerUnreadable(parsed, hub, principal, line);
         if (answered) answer(answered.answer);
         if (answered?.ends) end("rejected");
         return;
@@ -127,7 +134,7 @@ export function openLine(socket: LineSocket, door: Door, principal: Principal): 
       if (message.type === "subscription.request") return subscribe(message as SubscriptionRequest, answer);
       if (!line) return refuse("Send a subscription.request first.", answer);
       if (parsed.kind !== "message" || !("subscription_id" in message)) return;
-      const handled = door.handle(message as Incoming, principal, line);
+      const handled = await hub.handle(message as Incoming, principal, line);
       if ("answer" in handled) {
         answer(handled.answer);
         if (handled.answer.type === "subscription.rejected") end("rejected");

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { Outgoing, Peer } from "../protocol/door.ts";
+import type { Delivery, Peer } from "../protocol/hub-port.ts";
 import { createNumbering, reorder, type SequenceState } from "./sequence.ts";
 
 interface Heard {
@@ -10,14 +10,14 @@ interface Heard {
 }
 
 const places = (): SequenceState => ({ next: new Map(), missed: new Map() });
-const event = (session_id: string, event_id: string): Outgoing => ({
+const event = (session_id: string, event_id: string): Delivery => ({
   event_id,
   critical: false,
   cursor: true,
   json: JSON.stringify({ type: "aaep:agent.progress", session_id, event_id }),
 });
 
-function numbered(events: readonly Outgoing[], number = createNumbering()): string[] {
+function numbered(events: readonly Delivery[], number = createNumbering()): string[] {
   const sent: string[] = [];
   const peer: Peer = { send: ({ json }) => void sent.push(json), tell() {}, close() {} };
   const outer = number(peer);

@@ -4,7 +4,7 @@
  * forever: the connection is closed, and the next one resumes after the last event received in order. An event that is
  * still missing then was not stored, such as a summary, and is skipped.
  */
-import type { Outgoing, Peer } from "../protocol/door.ts";
+import type { Delivery, Peer } from "../protocol/hub-port.ts";
 import type { ConnectionEvents } from "./client-connection.ts";
 
 /** How many sessions and event ids are remembered. */
@@ -24,7 +24,7 @@ function keep<Value>(map: Map<string, Value>, key: string, value: Value): void {
 export function createNumbering(): (peer: Peer) => Peer {
   const next = new Map<string, number>();
   const given = new Map<string, number>();
-  const numberOf = ({ event_id, json }: Outgoing): number => {
+  const numberOf = ({ event_id, json }: Delivery): number => {
     const known = given.get(event_id);
     if (known !== undefined) return known;
     const { session_id } = JSON.parse(json) as { session_id: string };

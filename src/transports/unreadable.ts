@@ -2,7 +2,7 @@
  * A message that cannot be read, on a line that is open. Most are passed over like any reply that does not count
  * (CNF-15); but whoever asked for something is answered (HS-04, HS-14).
  */
-import type { Door, Line } from "../protocol/door.ts";
+import type { HubPort, SubscriptionHandle } from "../protocol/hub-port.ts";
 import type { Parsed } from "../protocol/parse.ts";
 import type { Principal } from "../protocol/principal.ts";
 import type { SubscriptionAccepted, SubscriptionRejected } from "../protocol/types.ts";
@@ -17,17 +17,17 @@ const rejectionOf = (parsed: Extract<Parsed, { ok: false }>): SubscriptionReject
 });
 
 /** What to say to it, if anything; the line goes on, unless that is a no to a renegotiation. */
-export function answerUnreadable(
+export async function answerUnreadable(
   parsed: Extract<Parsed, { ok: false }>,
-  door: Door,
+  hub: HubPort,
   principal: Principal,
-  line: Line,
-): { answer: SubscriptionAccepted | SubscriptionRejected; ends: boolean } | undefined {
+  line: SubscriptionHandle,
+): Promise<{ answer: SubscriptionAccepted | SubscriptionRejected; ends: boolean } | undefined> {
   if (parsed.type === "subscription.request") return { answer: rejectionOf(parsed), ends: false };
   if (parsed.type !== "subscription.renegotiate") return undefined;
   // A slip must not end what somebody listens to: everything stays as agreed, and a note says why.
   const nothing = { type: parsed.type, subscription_id: line.id, capabilities: {} } as const;
-  const handled = door.handle(nothing, principal, line);
+  const handled = await hub.handle(nothing, principal, line);
   if (!("answer" in handled)) return undefined;
   const { answer } = handled;
   if (answer.type === "subscription.rejected") return { answer, ends: true };

@@ -152,11 +152,12 @@ async function playOut(steps: readonly Step[]): Promise<void> {
       timestamp: clock.timestamp(),
       ...fields,
     } as { reply_token: string; decision: string; modified_action?: object };
-    const handled = listener.send(reply as never, principal);
-    if (!("taken" in handled) || !handled.taken) return;
     const { reply_token: token, decision } = reply;
-    const sent = heard(listener).some(({ reply_token }) => reply_token === token);
-    taken.push({ token, decision, sent, change: reply.modified_action !== undefined });
+    void listener.send(reply as never, principal).then((handled) => {
+      if (!("taken" in handled) || !handled.taken) return;
+      const sent = heard(listener).some(({ reply_token }) => reply_token === token);
+      taken.push({ token, decision, sent, change: reply.modified_action !== undefined });
+    });
   };
 
   for (const { op, ear = 0, nth = 0, decision, change, how, seconds, from, answers } of steps) {

@@ -231,7 +231,7 @@ describe("an answer posted while its stream is down", () => {
     const [question] = listener.questions;
     listener.drop();
     await world.advance(10);
-    expect(listener.accept(question)).toBe(true);
+    expect(await listener.accept(question)).toBe(true);
     expect(await first).toMatchObject({ ran: true });
     listener.connect(listener.lastEventId);
     await world.settle();
@@ -241,7 +241,7 @@ describe("an answer posted while its stream is down", () => {
     const [late] = listener.questions;
     listener.drop();
     await world.advance(31);
-    expect(listener.accept(late)).toBe(false);
+    expect(await listener.accept(late)).toBe(false);
     await other.reject();
     expect(await second).toMatchObject({ outcome: "rejected" });
   });

@@ -234,7 +234,7 @@ describe("the household", () => {
     at.demo.start("Please transfer $1,250.50 to Bob");
     await at.clock.advance(5_000);
     expect(at.ear.spoken.at(-1)).toContain("Transfer 1250.5 dollars to Bob.");
-    expect(at.ear.accept(undefined, { modified_action: { amount: 50 } })).toBe(true);
+    expect(await at.ear.accept(undefined, { modified_action: { amount: 50 } })).toBe(true);
     await at.clock.advance(1_000);
     expect(at.ear.spoken.at(-1)).toContain("Transfer 50 dollars to Bob.");
     at.ear.accept();

@@ -104,35 +104,31 @@ function listen(agent: Producer): void {
     "memory",
   );
   if (!subscribed.subscription) throw new Error(JSON.stringify(subscribed.answer));
-  const { subscription, lastEventId } = subscribed;
+  const { subscription } = subscribed;
   write({
     kind: "joined",
     subscription_id: subscription.id,
     again: subscription.id === joined?.subscription_id,
   });
-  agent.hub.connect(
-    subscription,
-    {
-      send: ({ json, event_id, cursor }) => {
-        const event = JSON.parse(json) as Record<string, unknown>;
-        const { type, session_id, chunk, reply_token, output_id } = event as Record<string, string>;
-        write({
-          kind: "heard",
-          event_id,
-          cursor,
-          type: type!,
-          session_id: session_id!,
-          ...(chunk === undefined ? {} : { chunk, output_id: output_id! }),
-          ...(reply_token === undefined ? {} : { reply_token, timestamp: event["timestamp"] as string }),
-        });
-        if (type === "aaep:agent.awaiting.confirmation") answerSoon(event);
-        return undefined;
-      },
-      tell: () => undefined,
-      close: () => undefined,
+  agent.hub.connect(subscription, {
+    send: ({ json, event_id, cursor }) => {
+      const event = JSON.parse(json) as Record<string, unknown>;
+      const { type, session_id, chunk, reply_token, output_id } = event as Record<string, string>;
+      write({
+        kind: "heard",
+        event_id,
+        cursor,
+        type: type!,
+        session_id: session_id!,
+        ...(chunk === undefined ? {} : { chunk, output_id: output_id! }),
+        ...(reply_token === undefined ? {} : { reply_token, timestamp: event["timestamp"] as string }),
+      });
+      if (type === "aaep:agent.awaiting.confirmation") answerSoon(event);
+      return undefined;
     },
-    lastEventId,
-  );
+    tell: () => undefined,
+    close: () => undefined,
+  });
 
   function answerSoon(question: Record<string, unknown>): void {
     const token = question["reply_token"] as string;

@@ -240,10 +240,10 @@ describe("answers and parameters across a restart, from disk", () => {
     const second = await open(directory);
     const back = listen(second.agent);
     const resumed = second.agent.resume(session.session_id);
-    expect(back.accept(question)).toBe(false);
+    expect(await back.accept(question)).toBe(false);
     // Nor does the agent do it again because it does not remember.
     expect(await transfer(resumed, done)).toMatchObject({ ran: false, outcome: "already_done" });
-    expect(back.accept(question)).toBe(false);
+    expect(await back.accept(question)).toBe(false);
     expect(done).toEqual([500]);
     await second.store.close();
   });
@@ -262,7 +262,7 @@ describe("answers and parameters across a restart, from disk", () => {
     const second = await open(join(folder, "changed-killed"), {}, first.clock.timestamp());
     const back = listen(second.agent);
     await until(second.store, () => back.questions.length > 0);
-    expect(back.accept()).toBe(true);
+    expect(await back.accept()).toBe(true);
     await second.clock.settle();
     // The agent comes back with another amount under the same key.
     const resumed = second.agent.resume(session.session_id);

@@ -3,8 +3,8 @@
  * is answered came after all that was sent before it, in both directions.
  */
 import * as grpc from "@grpc/grpc-js";
-import type { Handled, Incoming } from "../../src/hub/hub.ts";
 import type { Producer } from "../../src/producer/producer.ts";
+import type { Handled, Incoming } from "../../src/protocol/hub-port.ts";
 import type { CoreEvent, OtherMessage, SubscriptionAccepted } from "../../src/protocol/types.ts";
 import { type ServingGrpc, serveGrpc } from "../../src/server/grpc/grpc.ts";
 import { Memory } from "../../src/subscriber/resume.ts";
@@ -34,8 +34,8 @@ async function openPlace(agent: Producer): Promise<Place> {
     heard: 0,
   };
   const handle = agent.hub.handle.bind(agent.hub);
-  agent.hub.handle = (message, ...rest) => {
-    const handled = handle(message, ...rest);
+  agent.hub.handle = async (message, ...rest) => {
+    const handled = await handle(message, ...rest);
     place.handled.push(handled);
     return handled;
   };

@@ -4,8 +4,8 @@
  */
 import { createServer, type IncomingMessage, request } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
-import type { Handled, Incoming } from "../../src/hub/hub.ts";
 import type { Producer } from "../../src/producer/producer.ts";
+import type { Handled, Incoming } from "../../src/protocol/hub-port.ts";
 import type { Principal } from "../../src/protocol/principal.ts";
 import { createSite, type ServeOptions, type Site } from "../../src/server/index.ts";
 
@@ -63,8 +63,8 @@ export class Hall {
       return stopped;
     });
     const handle = agent.hub.handle.bind(agent.hub);
-    agent.hub.handle = (message: Incoming, ...rest) => {
-      const handled = handle(message, ...rest);
+    agent.hub.handle = async (message: Incoming, ...rest) => {
+      const handled = await handle(message, ...rest);
       hall.handled.push(handled);
       return handled;
     };

@@ -4,7 +4,6 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import { createProducer } from "../../src/producer/producer.ts";
 import type { AgentEvent } from "../../src/protocol/types.ts";
-import { doorOf } from "../../src/server/door.ts";
 import { Subscriber } from "../../src/subscriber/subscriber.ts";
 import { createMemoryClient } from "../../src/transports/memory/client.ts";
 import { LOCAL } from "./hall.ts";
@@ -36,7 +35,7 @@ it("TRN-04, CON-09: text said over an unordered transport is heard as it was sai
       async (draws, words) => {
         const agent = createProducer({ agent_id: "planner", warn: () => {} });
         const { carry, turn } = bag(draws);
-        const transport = createMemoryClient(doorOf(agent.hub), LOCAL, { carry });
+        const transport = createMemoryClient(agent.hub, LOCAL, { carry });
         const listener = new Subscriber(transport, {});
         await listener.connect();
         const heard: AgentEvent[] = [];
@@ -61,7 +60,7 @@ it("TRN-04, CON-09: text said over an unordered transport is heard as it was sai
 
 it("CON-09: over transports that keep order nothing is numbered", async () => {
   const agent = createProducer({ agent_id: "planner", warn: () => {} });
-  const listener = new Subscriber(createMemoryClient(doorOf(agent.hub), LOCAL), {});
+  const listener = new Subscriber(createMemoryClient(agent.hub, LOCAL), {});
   await listener.connect();
   const heard: AgentEvent[] = [];
   listener.on("event", (event) => heard.push(event));

@@ -78,8 +78,8 @@ class Story {
       const { reply_token } = question;
       const known = [...this.phone.tokens].indexOf(reply_token);
       const yes = this.#decisions[known % this.#decisions.length]!;
-      if (yes ? this.phone.accept(question) : this.phone.reject(question))
-        (yes ? this.yes : this.no).add(reply_token);
+      const replied = yes ? this.phone.accept(question) : this.phone.reject(question);
+      void replied.then((taken) => taken && (yes ? this.yes : this.no).add(reply_token));
     }
   }
 

@@ -38,13 +38,13 @@ describe("an agent that is stopped, with a log that outlives it", () => {
     expect(phone.settled).toEqual([]);
     expect(await isPending(work)).toBe(true);
     // Nobody answers to a process that is on its way out.
-    expect(phone.accept()).toBe(false);
+    expect(await phone.accept()).toBe(false);
     const life = await lives.restart(5);
     expect(phone.rejoin(life)).toBe(true);
     const again = life.agent.resume(session.session_id).tool({ ...TRANSFER, key: "rent" }, () => "paid");
     await life.settle();
     expect(phone.questions).toHaveLength(1);
-    expect(phone.accept()).toBe(true);
+    expect(await phone.accept()).toBe(true);
     expect(await again).toEqual({ ran: true, value: "paid" });
     expect(phone.settled).toEqual(["accepted"]);
   });
@@ -218,7 +218,9 @@ it(
           };
           const spec = { ...TRANSFER, key: "rent" };
           const say = (): void => {
-            agreed ||= phone.accept();
+            void phone.accept().then((taken) => {
+              agreed ||= taken;
+            });
           };
           await lives.life.settle();
           const session = lives.life.agent.start({ summary: "Paying the rent." });

@@ -51,9 +51,11 @@ it("a hub that only delivers says the same, in the same order, under the same id
     decision: "accept",
     timestamp: clock.timestamp(),
   } as const;
-  expect(far.handle({ ...yes, subscription_id: away.subscription_id }, ADA)).toEqual({ taken: false });
+  expect(await far.handle({ ...yes, subscription_id: away.subscription_id }, ADA)).toEqual({ taken: false });
   expect(ran).toBe(0);
-  expect(agent.hub.handle({ ...yes, subscription_id: near.subscription_id }, ADA)).toEqual({ taken: true });
+  expect(await agent.hub.handle({ ...yes, subscription_id: near.subscription_id }, ADA)).toEqual({
+    taken: true,
+  });
   await outcome;
   await session.complete();
   await clock.settle();

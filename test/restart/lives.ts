@@ -201,32 +201,32 @@ export class Phone {
       .join("");
   }
 
-  accept(question = this.questions.at(-1), extra: object = {}): boolean {
+  accept(question = this.questions.at(-1), extra: object = {}): Promise<boolean> {
     return this.#reply(question, { type: "confirmation.reply", decision: "accept", ...extra });
   }
-  reject(question = this.questions.at(-1)): boolean {
+  reject(question = this.questions.at(-1)): Promise<boolean> {
     return this.#reply(question, { type: "confirmation.reply", decision: "reject" });
   }
-  answer(response: string, question = this.questions.at(-1)): boolean {
+  answer(response: string, question = this.questions.at(-1)): Promise<boolean> {
     return this.#reply(question, { type: "clarification.reply", response });
   }
-  moreTime(question = this.questions.at(-1)): boolean {
+  moreTime(question = this.questions.at(-1)): Promise<boolean> {
     return this.#say({ type: "earshot:more_time", reply_token: question?.reply_token ?? "" });
   }
-  stop(session_id: string): boolean {
+  stop(session_id: string): Promise<boolean> {
     return this.#say({ type: "earshot:cancel", session_id });
   }
 
-  #reply(question: AnyQuestion | undefined, fields: object): boolean {
+  async #reply(question: AnyQuestion | undefined, fields: object): Promise<boolean> {
     if (!question) return false;
     const { reply_token } = question;
     return this.#say({ reply_token, timestamp: this.#life!.clock.timestamp(), ...fields });
   }
 
-  #say(message: object): boolean {
+  async #say(message: object): Promise<boolean> {
     if (this.#life!.dead) return false;
     const full = { subscription_id: this.subscription_id, ...message } as Parameters<Hub["handle"]>[0];
-    const handled = this.#life!.agent.hub.handle(full, this.#principal);
+    const handled = await this.#life!.agent.hub.handle(full, this.#principal);
     return "taken" in handled && handled.taken;
   }
 

@@ -61,7 +61,7 @@ describe("a question that was open when the process was killed (F01, CON-04, CON
 
   it("keeps the time somebody had asked for", async () => {
     const { lives, phone } = await asked();
-    expect(phone.moreTime()).toBe(true);
+    expect(await phone.moreTime()).toBe(true);
     await lives.life.pass(10);
     const life = await lives.restart(10);
     phone.rejoin(life);
@@ -75,7 +75,7 @@ describe("a question that was open when the process was killed (F01, CON-04, CON
     const { lives, phone, ran } = await asked();
     const life = await lives.restart(301);
     phone.rejoin(life);
-    expect(phone.accept()).toBe(false);
+    expect(await phone.accept()).toBe(false);
     await life.settle();
     expect(phone.settled).toEqual(["timed_out"]);
     expect(ran).toEqual([]);
@@ -90,7 +90,9 @@ describe("a question that was open when the process was killed (F01, CON-04, CON
       const outcome = life.agent.resume(session_id).tool(spec, run);
       let taken = false;
       life.clock.timer(290_000 + ms, () => {
-        taken = phone.accept();
+        void phone.accept().then((result) => {
+          taken = result;
+        });
       });
       await life.pass(291);
       expect(taken).toBe(ms < 0);
@@ -139,10 +141,10 @@ describe("a question that was open when the process was killed (F01, CON-04, CON
     other.drop();
     const [question] = phone.questions;
     other.subscription_id = phone.subscription_id;
-    expect(other.accept(question)).toBe(false);
+    expect(await other.accept(question)).toBe(false);
     phone.reach(life);
-    expect(phone.accept(question)).toBe(true);
-    expect(phone.accept(question)).toBe(false);
+    expect(await phone.accept(question)).toBe(true);
+    expect(await phone.accept(question)).toBe(false);
   });
 
   it("is not for those who may not hear the session any more (SEC-15, SEC-18)", async () => {
@@ -163,17 +165,17 @@ describe("a question that was open when the process was killed (F01, CON-04, CON
       const now = new Phone({ principal: changed });
       now.subscription_id = phone.subscription_id;
       now.reach(life);
-      expect(now.accept(question)).toBe(false);
+      expect(await now.accept(question)).toBe(false);
     }
     phone.reach(life);
-    expect(phone.accept(question)).toBe(true);
+    expect(await phone.accept(question)).toBe(true);
   });
 
   it("is taken back when a person stops the session, agent or no agent", async () => {
     const { lives, phone, session_id, ran } = await asked();
     const life = await lives.restart();
     phone.rejoin(life);
-    expect(phone.stop(session_id)).toBe(true);
+    expect(await phone.stop(session_id)).toBe(true);
     await life.settle();
     expect(phone.settled).toEqual(["withdrawn"]);
     expect(phone.events.at(-1)).toMatchObject({ type: "aaep:agent.session.cancelled", cancelled_by: "user" });
@@ -195,7 +197,7 @@ describe("an agent that comes back and asks again (F01, F02)", () => {
     const outcome = session.tool(spec, run);
     await life.settle();
     expect(phone.tokens).toHaveLength(1);
-    expect(phone.accept()).toBe(true);
+    expect(await phone.accept()).toBe(true);
     expect(await outcome).toMatchObject({ ran: true });
     expect(ran).toEqual([{ amount: 500, to: "savings" }]);
     expect(phone.spoken).toContain("The agent is back and goes on.");
@@ -211,7 +213,7 @@ describe("an agent that comes back and asks again (F01, F02)", () => {
     const { lives, phone, session_id, ran, spec, run } = await asked();
     let life = await lives.restart();
     phone.rejoin(life);
-    expect(phone.accept()).toBe(true);
+    expect(await phone.accept()).toBe(true);
     await life.settle();
     expect(phone.spoken.at(-1)).toBe(
       "The answer was yes. The agent was interrupted: it goes ahead if the agent comes back in time.",
@@ -269,7 +271,7 @@ describe("an agent that comes back and asks again (F01, F02)", () => {
     const outcome = session.tool({ ...spec, params: { amount: 900, to: "savings" } }, run);
     await life.settle();
     expect(phone.settled).toEqual(["withdrawn"]);
-    expect(phone.accept(old)).toBe(false);
+    expect(await phone.accept(old)).toBe(false);
     expect(phone.questions.at(-1)).toMatchObject({ action: "Transfer 900 dollars to savings." });
     phone.accept();
     expect(await outcome).toMatchObject({ ran: true });
@@ -347,7 +349,7 @@ describe("an agent that comes back and asks again (F01, F02)", () => {
     await lives.life.settle();
     const life = await lives.restart();
     phone.rejoin(life);
-    expect(phone.answer("green")).toBe(true);
+    expect(await phone.answer("green")).toBe(true);
     await life.settle();
     const session = life.agent.resume(first.session_id);
     expect(await session.confirm(confirm)).toEqual({ accepted: true, origin: "human" });
@@ -430,7 +432,7 @@ describe("a tool that was running when the process was killed (F02)", () => {
     expect((outcome as { for_model: string }).for_model).toMatch(/Do not call it again/);
     expect(ran()).toBe(1);
     expect(phone.tokens).toHaveLength(1);
-    expect(phone.accept()).toBe(false);
+    expect(await phone.accept()).toBe(false);
     check(lives);
   });
 
@@ -547,7 +549,9 @@ describe("an answer", () => {
     const timestamp = life.clock.timestamp();
     const reply = { type: "confirmation.reply", decision: "accept" } as const;
     const principal = { id: "ada", role: "reply", audiences: "all" } as const;
-    expect(life.agent.hub.handle({ ...reply, reply_token, subscription_id, timestamp }, principal)).toEqual({
+    expect(
+      await life.agent.hub.handle({ ...reply, reply_token, subscription_id, timestamp }, principal),
+    ).toEqual({
       taken: true,
     });
     await life.settle();
@@ -580,12 +584,12 @@ describe("an answer that is given again (A04, CNF-17)", () => {
     expect(ran).toHaveLength(1);
     const life = await lives.restart();
     phone.rejoin(life);
-    expect(phone.accept(phone.questions[0])).toBe(false);
+    expect(await phone.accept(phone.questions[0])).toBe(false);
     const session = life.agent.resume(session_id);
-    expect(phone.accept(phone.questions[0])).toBe(false);
+    expect(await phone.accept(phone.questions[0])).toBe(false);
     void session.tool({ ...spec, params: { amount: 2, to: "savings" } }, run);
     await life.settle();
-    expect(phone.accept(phone.questions[0])).toBe(false);
+    expect(await phone.accept(phone.questions[0])).toBe(false);
     expect(ran).toHaveLength(1);
   });
 });

@@ -1,6 +1,6 @@
 /** Listeners: handshake, terms, changing them, leaving, and who may hear what (chapter 5). */
 import { describe, expect, it } from "vitest";
-import type { Principal } from "../../src/hub/access.ts";
+import type { Principal } from "../../src/protocol/principal.ts";
 import type { SubscriptionRequest } from "../../src/protocol/types.ts";
 import { openWorld, TRANSFER, type World } from "../support/driver.ts";
 
@@ -75,7 +75,7 @@ describe("a request", () => {
 
   it("to go on where an earlier subscription was gets that subscription back, if it is one's own", async () => {
     const world = await openWorld();
-    const ear = await world.connect({ principal: { ...ADA, audiences: "all" }, resume: true });
+    const ear = await world.connect({ principal: ADA, resume: true });
     const session = world.agent.start({ summary: "Hello." });
     await world.settle();
     await ear.drop();
@@ -86,7 +86,7 @@ describe("a request", () => {
     expect(subscribe(world, { extensions }, BOB).subscription?.id).not.toBe(ear.id);
     const back = subscribe(world, { extensions });
     expect(back.answer).toMatchObject({ subscription_id: ear.id });
-    expect(back).toMatchObject({ lastEventId: ear.wire.lastEventId });
+    expect(back.subscription!.pending).toMatchObject({ lastEventId: ear.wire.lastEventId });
     await world.advance(29);
     expect(back.subscription!.live).toBe(true);
     await world.advance(2);

@@ -1,6 +1,6 @@
 /** Attacks on consent: guessing, replaying, crossing over, cutting lines, changing what was approved. */
 import { describe, expect, it } from "vitest";
-import type { Principal } from "../../src/hub/access.ts";
+import type { Principal } from "../../src/protocol/principal.ts";
 import type { AwaitingConfirmation } from "../../src/protocol/types.ts";
 import { type Ear, openWorld, TRANSFER, type World } from "../support/driver.ts";
 
@@ -109,8 +109,12 @@ describe("A03: an answer across subscriptions, sessions and users", () => {
     const { hub } = world.agent;
     const me: Principal = { id: "local", role: "reply", audiences: "all" };
     const bound = hub.find(two.id, me);
-    expect(hub.handle(reply(world, one.id, one.question.reply_token), me, bound)).toEqual({ taken: false });
-    expect(hub.handle(reply(world, two.id, one.question.reply_token), me, bound)).toEqual({ taken: true });
+    expect(await hub.handle(reply(world, one.id, one.question.reply_token), me, bound)).toEqual({
+      taken: false,
+    });
+    expect(await hub.handle(reply(world, two.id, one.question.reply_token), me, bound)).toEqual({
+      taken: true,
+    });
     expect(await outcome).toMatchObject({ ran: true });
   });
 });

@@ -1,9 +1,9 @@
 /** The gate against its own surroundings: odd specs, failing hooks, odd clocks, and listeners that answer nonsense. */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { Peer } from "../../src/hub/subscription.ts";
 import { createProducer, type ProducerOptions } from "../../src/producer/producer.ts";
 import type { Session } from "../../src/producer/session.ts";
 import type { GatedToolSpec } from "../../src/producer/specs.ts";
+import type { Peer } from "../../src/protocol/hub-port.ts";
 import { createFakeClock, listen } from "../../src/testing/index.ts";
 
 const TRANSFER = {
@@ -171,7 +171,7 @@ describe("taking it back after the yes", () => {
     const other = agent.start({ summary: "Moving more." });
     const takenBack = other.tool({ ...TRANSFER, signal: stop.signal }, () => void ran++);
     await clock.settle();
-    expect(listener.stop(session.session_id)).toBe(true);
+    expect(await listener.stop(session.session_id)).toBe(true);
     stop.abort();
     expect(await outcome).toMatchObject({ ran: false, outcome: "withdrawn" });
     expect(await takenBack).toMatchObject({ ran: false, outcome: "withdrawn" });
@@ -190,7 +190,7 @@ describe("what fails around a question", () => {
     const session = agent.start({ summary: "Moving money." });
     const outcome = session.tool(TRANSFER, () => "done");
     await clock.settle();
-    expect(listener.accept()).toBe(true);
+    expect(await listener.accept()).toBe(true);
     expect(await outcome).toEqual({ ran: true, value: "done" });
     await clock.settle();
     expect(listener.questions).toEqual([]);
@@ -223,7 +223,7 @@ describe("what fails around a question", () => {
     const outcome = session.tool({ ...TRANSFER, modifiable: ["amount"] }, () => void ran++);
     await clock.settle();
     // What JSON.parse makes of 1e999.
-    expect(listener.accept(undefined, { modified_action: { amount: Infinity } })).toBe(true);
+    expect(await listener.accept(undefined, { modified_action: { amount: Infinity } })).toBe(true);
     expect(await outcome).toMatchObject({ ran: false, outcome: "rejected" });
     expect(ran).toBe(0);
     expect(session.current_state).toBe("thinking");
@@ -236,7 +236,7 @@ describe("what fails around a question", () => {
     const session = agent.start({ summary: "Moving money." });
     const outcome = session.tool(TRANSFER, () => 1);
     await clock.settle();
-    expect(listener.moreTime()).toBe(true);
+    expect(await listener.moreTime()).toBe(true);
     await clock.advance(600_000);
     expect(await outcome).toMatchObject({ outcome: "timed_out" });
     expect(session.failure).toBeInstanceOf(Error);
@@ -315,7 +315,7 @@ describe("what is heard", () => {
     const session = agent.start({ summary: "Moving money." });
     void session.tool(TRANSFER, () => 1);
     await clock.advance(290_000);
-    expect(listener.moreTime()).toBe(true);
+    expect(await listener.moreTime()).toBe(true);
     await clock.advance(100_000);
     // By its own words the question sent again is over: without what follows, a listener would drop it.
     const late = listen(agent, { capabilities: { event_filters: { exclude: ["aaep:agent.progress.*"] } } });
@@ -331,7 +331,7 @@ describe("what is heard", () => {
     }
     expect(late.events.at(-1)!.urgency).toBe("critical");
     expect(late.lastEventId).toBeUndefined();
-    expect(late.accept()).toBe(true);
+    expect(await late.accept()).toBe(true);
   });
 });
 

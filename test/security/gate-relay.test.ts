@@ -85,7 +85,7 @@ describe("a recording that is replayed", () => {
         principal,
         "sse",
       );
-      const handled = hub.handle(
+      const handled = await hub.handle(
         {
           type: "confirmation.reply",
           subscription_id: subscription!.id,

@@ -1,7 +1,6 @@
 // `compat: true`: clients in the wild, which know no handshake (CON-64, CON-65), and what that must not open.
 import { describe, expect, it } from "vitest";
 import { createProducer } from "../../src/producer/producer.ts";
-import { doorOf } from "../../src/server/door.ts";
 import { createCompat } from "../../src/server/http/compat.ts";
 import type { ServeOptions } from "../../src/server/serve.ts";
 import { ask, asked, call, dial, later, openStream, people, REQUEST, reply, world } from "./wire-support.ts";
@@ -78,7 +77,7 @@ describe("a bare stream", () => {
       pauses.push(ms);
       return () => {};
     };
-    const compat = createCompat(doorOf(producer.hub), { heartbeat_ms: 120_000, every });
+    const compat = createCompat(producer.hub, { heartbeat_ms: 120_000, every });
     const answer = await compat.http({
       method: "GET",
       path: "/events",

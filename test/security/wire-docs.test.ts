@@ -2,6 +2,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
+import { HUB_DEFAULTS } from "../../src/hub/options.ts";
 import { LIMITS } from "../../src/server/http/site.ts";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
@@ -15,11 +16,12 @@ describe("docs/security.md", () => {
   const page = read("docs/security.md");
   it("names every limit in force", () => {
     for (const [name, value] of Object.entries(LIMITS)) {
-      if (name === "forgive_ms" || name === "heartbeat_ms") continue;
+      if (name === "heartbeat_ms") continue;
       const words = name.endsWith("_ms") ? `${value / 1000} s` : value.toLocaleString("en-US");
       expect(page, name).toContain(words);
     }
-    expect(page).toContain(`one more every ${LIMITS.forgive_ms / 1000} seconds`);
+    expect(page).toContain(`one more every ${HUB_DEFAULTS.reply_limit.refillMs / 1000} seconds`);
+    expect(page).toContain(`${HUB_DEFAULTS.reply_limit.burst}`);
   });
 });
 

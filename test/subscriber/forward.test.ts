@@ -3,7 +3,6 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { createProducer } from "../../src/producer/producer.ts";
 import type { AgentEvent } from "../../src/protocol/types.ts";
-import { doorOf } from "../../src/server/door.ts";
 import { FORWARDER, forward, Subscriber } from "../../src/subscriber/index.ts";
 import { createFakeClock } from "../../src/testing/clock.ts";
 import { createMemoryClient } from "../../src/transports/memory/client.ts";
@@ -80,8 +79,7 @@ describe("forwarding", () => {
   it("carries a question and its withdrawal; the person it reaches answers on their own line, and only they (SUB-12, CNF-31)", async () => {
     const clock = createFakeClock();
     const agent = createProducer({ agent_id: "planner", agent_name: "Planner", clock });
-    const line = () =>
-      createMemoryClient(doorOf(agent.hub), { id: "local", role: "reply", audiences: "all" });
+    const line = () => createMemoryClient(agent.hub, { id: "local", role: "reply", audiences: "all" });
     const far = await new Subscriber(line(), { clock }).connect();
     const forwarder = await new Subscriber(line(), { clock, ...FORWARDER }).connect();
     const out: AgentEvent[] = [];

@@ -3,12 +3,12 @@
  * They are written against this alone, so that the same stories run in memory, over SSE and over WebSocket.
  */
 import { expect } from "vitest";
-import type { Principal } from "../../src/hub/access.ts";
-import type { Handled, Incoming } from "../../src/hub/hub.ts";
 import { createProducer, type Producer, type ProducerOptions } from "../../src/producer/producer.ts";
 import { EXTENSION_PREFIX, EXTENSION_URI } from "../../src/protocol/extension.ts";
+import type { Handled, Incoming } from "../../src/protocol/hub-port.ts";
 import { type CheckOptions, checkStream } from "../../src/protocol/lifecycle.ts";
 import { parseValue } from "../../src/protocol/parse.ts";
+import type { Principal } from "../../src/protocol/principal.ts";
 import type {
   AwaitingClarification,
   AwaitingConfirmation,

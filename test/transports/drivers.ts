@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import type { Producer } from "../../src/producer/producer.ts";
-import type { Handled } from "../../src/protocol/door.ts";
 import { EXTENSION_URI } from "../../src/protocol/extension.ts";
+import type { Handled } from "../../src/protocol/hub-port.ts";
 import type { Principal } from "../../src/protocol/principal.ts";
 import type {
   CoreEvent,
@@ -34,8 +34,8 @@ class Desk {
   constructor(agent: Producer) {
     this.#agent = agent;
     const handle = agent.hub.handle.bind(agent.hub);
-    agent.hub.handle = (...given) => {
-      const handled = handle(...given);
+    agent.hub.handle = async (...given) => {
+      const handled = await handle(...given);
       this.handled.push(handled);
       return handled;
     };

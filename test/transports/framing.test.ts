@@ -5,7 +5,7 @@ import type { Decoder } from "../../src/framing/bytes.ts";
 import { parseRpc, rpcError, rpcNotification, rpcRequest, rpcResult } from "../../src/framing/json-rpc.ts";
 import { createLengthPrefixDecoder, encodeLengthPrefix } from "../../src/framing/length-prefix.ts";
 import { createLineDecoder, encodeLine } from "../../src/framing/ndjson.ts";
-import type { Door } from "../../src/protocol/door.ts";
+import type { HubPort } from "../../src/protocol/hub-port.ts";
 import { openIpc } from "../../src/transports/ipc/server.ts";
 import { openStdio } from "../../src/transports/stdio/server.ts";
 
@@ -159,12 +159,13 @@ describe("JSON-RPC lines", () => {
 });
 
 describe("a session fed with noise", () => {
-  const door: Door = {
-    request: () => ({
+  const door: HubPort = {
+    subscribe: () => ({
       answer: { type: "subscription.rejected", reason_code: "unknown", reason_message: "No." },
     }),
     find: () => undefined,
-    handle: () => ({ taken: false }),
+    handle: async () => ({ taken: false }),
+    retryAfter: () => undefined,
   };
   const principal = { id: "local", role: "reply", audiences: "all" } as const;
   const noise = fc.array(

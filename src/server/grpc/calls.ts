@@ -2,7 +2,7 @@
 import type { PeerCertificate } from "node:tls";
 import type { Metadata, Server, ServerDuplexStream, ServerUnaryCall } from "@grpc/grpc-js";
 import type { Admission, Certificate } from "../../auth/authenticate.ts";
-import type { Door } from "../../protocol/door.ts";
+import type { HubPort } from "../../protocol/hub-port.ts";
 import type { Principal } from "../../protocol/principal.ts";
 import { type Grpc, MANIFEST_PATH, method, SUBSCRIBE_PATH } from "../../transports/grpc/library.ts";
 import { encodeManifest } from "../../transports/grpc/message.ts";
@@ -12,9 +12,8 @@ import { type GrpcSession, openGrpc } from "../../transports/grpc/server.ts";
 import { type Ending, endingOf, STATUS } from "../../transports/grpc/status.ts";
 import type { createGuard } from "../http/guard.ts";
 import { credentialsOf } from "../http/http.ts";
-import type { ReplyRateOptions } from "../reply-rate.ts";
 
-export interface GrpcLimits extends ReplyRateOptions {
+export interface GrpcLimits {
   readonly message_bytes: number;
   /** Most bytes waiting for one stream, and how long it may stand still. */
   readonly queue_bytes: number;
@@ -29,7 +28,7 @@ export interface GrpcLimits extends ReplyRateOptions {
 export interface GrpcSite {
   readonly guard: ReturnType<typeof createGuard>;
   readonly admit: Admission;
-  readonly door: Door;
+  readonly hub: HubPort;
   readonly secure: boolean;
   readonly sessions: Set<GrpcSession>;
   readonly limits: GrpcLimits;
@@ -139,7 +138,7 @@ function open(site: GrpcSite, call: Call, principal: Principal): void {
         endCall(site.grpc, call, ending);
       },
     },
-    site.door,
+    site.hub,
     principal,
   );
   sessions.add(session);

@@ -11,18 +11,16 @@ import {
   tokenAuthenticator,
 } from "../../auth/authenticate.ts";
 import type { Producer } from "../../producer/producer.ts";
-import type { Door } from "../../protocol/door.ts";
 import { EarshotError } from "../../protocol/errors.ts";
-import type { Principal } from "../../protocol/principal.ts";
+import type { HubPort } from "../../protocol/hub-port.ts";
+import { LOCAL_USER } from "../../protocol/principal.ts";
 import type { ProducerManifest } from "../../protocol/types.ts";
 import { type Grpc, loadGrpc } from "../../transports/grpc/library.ts";
-import { doorOf } from "../door.ts";
 import { asHost, createGuard, isLoopback, isWildcard } from "../http/guard.ts";
 import { createLogger, type Logger, type LogSink } from "../log.ts";
 import { buildManifest } from "../manifest.ts";
 import { createMetrics } from "../metrics.ts";
-import { keepDoor } from "../porter.ts";
-import { createReplyRate } from "../reply-rate.ts";
+import { createObserver } from "../observer.ts";
 import { createGrpcServer, type GrpcLimits, type GrpcSite, LINGER_MS } from "./calls.ts";
 
 /** In PEM. With `ca`, every caller must show a certificate of that authority: mutual TLS. */
@@ -71,29 +69,21 @@ const LIMITS: GrpcLimits = {
   streams_per_connection: 128,
   heartbeat_ms: 15_000,
   request_ms: 30_000,
-  refused_replies: 20,
-  forgive_ms: 3_000,
 };
-
-const LOCAL_USER: Principal = { id: "local", role: "reply", audiences: "all" };
 
 /** What a gRPC server shares with the other ways to the same agent. */
 export interface GrpcInside {
-  readonly door: Door;
+  readonly hub: HubPort;
   readonly log: Logger;
   readonly manifest: () => ProducerManifest;
 }
 
 export async function serveGrpc(producer: Producer, options: GrpcOptions = {}): Promise<ServingGrpc> {
   const log = createLogger(options.log);
+  producer.hub.observe(createObserver(log, createMetrics()));
   return openGrpcServer(producer.identity.agent_id, options, {
     log,
-    door: keepDoor(doorOf(producer.hub), {
-      metrics: createMetrics(),
-      log,
-      rate: createReplyRate({ ...LIMITS, ...options.limits }),
-      known: (id, principal) => producer.hub.find(id, principal)?.principal,
-    }),
+    hub: producer.hub,
     manifest: () =>
       buildManifest(producer.hub.offer, {
         ways: [{ transport: "grpc" }],
@@ -107,7 +97,7 @@ export async function serveGrpc(producer: Producer, options: GrpcOptions = {}): 
 export async function openGrpcServer(
   agent_id: string,
   options: GrpcOptions,
-  { door, log, manifest }: GrpcInside,
+  { hub, log, manifest }: GrpcInside,
 ): Promise<ServingGrpc> {
   const { host = "127.0.0.1", port = 4601, tls, insecureLoopback = false } = options;
   mustBeSafe(options, host);
@@ -119,7 +109,7 @@ export async function openGrpcServer(
   const site: GrpcSite = {
     guard: createGuard({ hosts: [...names, ...(isWildcard(host) ? [] : [asHost(host)])], origins: [] }),
     admit: admissionFor(options, token, log),
-    door,
+    hub,
     secure: tls !== undefined,
     sessions: new Set(),
     limits,

@@ -5,13 +5,13 @@
  * whatever subscription they name; a request of its own replaces it.
  */
 import {
-  type Door,
+  type Delivery,
   framed,
+  type HubPort,
   type Incoming,
-  type Line,
-  type Outgoing,
   type Peer,
-} from "../../protocol/door.ts";
+  type SubscriptionHandle,
+} from "../../protocol/hub-port.ts";
 import { hasDuplicateKeys } from "../../protocol/limits.ts";
 import { type Parsed, parseValue } from "../../protocol/parse.ts";
 import type { Principal } from "../../protocol/principal.ts";
@@ -81,12 +81,12 @@ class Bare {
   readonly principal: Principal;
   readonly peer: Peer;
   gone = false;
-  line: Line;
-  readonly #door: Door;
+  line: SubscriptionHandle;
+  readonly #hub: HubPort;
   readonly #transport: string;
 
-  constructor(door: Door, transport: string, principal: Principal, peer: Peer, line: Line) {
-    this.#door = door;
+  constructor(hub: HubPort, transport: string, principal: Principal, peer: Peer, line: SubscriptionHandle) {
+    this.#hub = hub;
     this.#transport = transport;
     this.principal = principal;
     this.peer = peer;
@@ -94,7 +94,7 @@ class Bare {
   }
 
   /** True if the message had an effect. */
-  take(value: Record<string, unknown>): boolean {
+  async take(value: Record<string, unknown>): Promise<boolean> {
     const parsed = parseValue(
       { ...value, ...(named(value) ? { subscription_id: this.line.id } : {}) },
       { mode: "tolerant" },
@@ -105,7 +105,7 @@ class Bare {
       return this.#replace(parsed.message as SubscriptionRequest);
     if (!("subscription_id" in parsed.message)) return false;
     const message = parsed.message as Incoming;
-    const handled = this.#door.handle(message, this.principal, this.line);
+    const handled = await this.#hub.handle(message, this.principal, this.line);
     if ("answer" in handled) {
       this.peer.tell(handled.answer);
       // The hub has let go of it; the listener has not.
@@ -116,8 +116,8 @@ class Bare {
     return handled.taken;
   }
 
-  #unreadable(parsed: Extract<Parsed, { ok: false }>): boolean {
-    const answered = answerUnreadable(parsed, this.#door, this.principal, this.line);
+  async #unreadable(parsed: Extract<Parsed, { ok: false }>): Promise<boolean> {
+    const answered = await answerUnreadable(parsed, this.#hub, this.principal, this.line);
     if (!answered) return false;
     this.peer.tell(answered.answer);
     if (answered.ends) this.#replace(IMPLICIT, true);
@@ -125,7 +125,7 @@ class Bare {
   }
 
   #replace(request: SubscriptionRequest, quietly = false): boolean {
-    const { answer, line } = this.#door.request(request, this.principal, this.#transport);
+    const { answer, subscription: line } = this.#hub.subscribe(request, this.principal, this.#transport);
     if (!quietly) this.peer.tell(answer);
     if (!line) return false;
     // The new one holds every open question before the old one leaves: nothing counts as silence.
@@ -141,7 +141,7 @@ class Bare {
       subscription_id: this.line.id,
       reason_code: "replaced",
     } as const;
-    this.#door.handle(close, this.principal, this.line);
+    void this.#hub.handle(close, this.principal, this.line);
   }
 }
 
@@ -154,7 +154,7 @@ const named = (value: Record<string, unknown>): boolean => value["type"] !== "su
 const isReply = ({ type }: Record<string, unknown>): boolean =>
   type === "confirmation.reply" || type === "clarification.reply";
 
-export function createCompat(door: Door, { heartbeat_ms, every, stray }: CompatOptions): Compat {
+export function createCompat(hub: HubPort, { heartbeat_ms, every, stray }: CompatOptions): Compat {
   /** By principal, the newest first. */
   const listeners = new Map<string, Bare[]>();
   const early = new Map<string, { value: Record<string, unknown>; at: number }>();
@@ -182,7 +182,7 @@ export function createCompat(door: Door, { heartbeat_ms, every, stray }: CompatO
 
   function events(question: HttpQuestion): HttpAnswer {
     const { principal } = question;
-    const { answer, line } = door.request(IMPLICIT, principal, "sse");
+    const { answer, subscription: line } = hub.subscribe(IMPLICIT, principal, "sse");
     if (!line) return rejection(answer as SubscriptionRejected);
     return {
       status: 200,
@@ -195,12 +195,12 @@ export function createCompat(door: Door, { heartbeat_ms, every, stray }: CompatO
     };
   }
 
-  function open(stream: TextStream, line: Line, principal: Principal): OpenStream {
+  function open(stream: TextStream, line: SubscriptionHandle, principal: Principal): OpenStream {
     const end = () => {
       stop();
       stream.end(": closing\n\n");
     };
-    const bare = new Bare(door, "sse", principal, plainPeer(stream, end), line);
+    const bare = new Bare(hub, "sse", principal, plainPeer(stream, end), line);
     const stopHeartbeat = every(
       Math.min(heartbeat_ms, LONGEST_HEARTBEAT_MS),
       () => void stream.write(": \n\n"),
@@ -218,7 +218,7 @@ export function createCompat(door: Door, { heartbeat_ms, every, stray }: CompatO
     listeners.set(principal.id, [bare, ...mine.filter(({ gone }) => !gone)]);
     const waiting = early.get(principal.id);
     early.delete(principal.id);
-    if (waiting && performance.now() - waiting.at < EARLY_MS) bare.take(waiting.value);
+    if (waiting && performance.now() - waiting.at < EARLY_MS) void bare.take(waiting.value);
     const gone = () => {
       stop();
       bare.gone = true;
@@ -249,7 +249,9 @@ export function createCompat(door: Door, { heartbeat_ms, every, stray }: CompatO
     if (!newest || (newest.gone && !isReply(value))) {
       if (early.size >= MOST_EARLY) early.delete(early.keys().next().value!);
       if (!named(value)) early.set(principal.id, { value, at: performance.now() });
-    } else if (!newest.take(value) && isReply(value)) older.some((bare) => bare.take(value));
+    } else if (!(await newest.take(value)) && isReply(value)) {
+      for (const bare of older) if (await bare.take(value)) break;
+    }
     return OK;
   }
 
@@ -266,18 +268,18 @@ export function createCompat(door: Door, { heartbeat_ms, every, stray }: CompatO
         tell: (message) => void socket.send(JSON.stringify(message)),
         close: () => socket.close(),
       };
-      const { answer, line } = door.request(IMPLICIT, principal, "websocket");
+      const { answer, subscription: line } = hub.subscribe(IMPLICIT, principal, "websocket");
       if (!line) {
         peer.tell(answer);
         return undefined;
       }
-      const bare = new Bare(door, "websocket", principal, peer, line);
+      const bare = new Bare(hub, "websocket", principal, peer, line);
       const stopExpiry = whenExpired(principal, () => socket.close());
       line.connect(peer);
       return {
         message: (text) => {
           const value = read(text, principal, () => peer);
-          if (value) bare.take(value);
+          if (value) void bare.take(value);
         },
         closed: () => {
           stopExpiry();
@@ -289,7 +291,7 @@ export function createCompat(door: Door, { heartbeat_ms, every, stray }: CompatO
 }
 
 /** Plain data lines: these clients look at nothing else. */
-const encodePlain = ({ json, event_id, cursor }: Outgoing): string =>
+const encodePlain = ({ json, event_id, cursor }: Delivery): string =>
   `${cursor ? `id: ${event_id}\n` : ""}data: ${json}\n\n`;
 
 function plainPeer(stream: TextStream, end: () => void): Peer {

@@ -12,7 +12,6 @@ import {
 import type { Logger } from "../log.ts";
 import type { Publication } from "../manifest.ts";
 import type { Metrics } from "../metrics.ts";
-import type { ReplyRate } from "../reply-rate.ts";
 import { parseTraceparent } from "../trace.ts";
 import { type createGuard, isForeign, isVisit, mayUseCookie, PREFLIGHT } from "./guard.ts";
 import type { Beside } from "./routes.ts";
@@ -48,7 +47,6 @@ export interface HttpSite {
   readonly ready: () => boolean;
   readonly metrics: Metrics;
   readonly log: Logger;
-  readonly rate: ReplyRate;
   /** Over open streams. */
   readonly watch: Watch;
   /** How long a body may take to arrive. */
@@ -187,8 +185,6 @@ async function route(site: HttpSite, inquiry: Inquiry): Promise<HttpAnswer> {
   }
   if (!ours && pathname === "/metrics") return metrics(site, principal);
   if (path === "/session") return session(site, inquiry);
-  const replying = path === "/replies" && method === "POST";
-  if (replying && !site.rate.allows(principal.id)) return tooMany(site);
   const question: HttpQuestion = {
     method,
     path,
@@ -277,17 +273,6 @@ function published(
     body: JSON.stringify(manifest()),
   };
 }
-
-const tooMany = ({ rate, metrics }: HttpSite): HttpAnswer => {
-  metrics.count("earshot_refusals_total", { reason: "reply_rate" });
-  const message =
-    "Too many replies did not count. Wait a moment, then send one for a question you were asked.";
-  return json(
-    429,
-    { error: "too_many_replies", message },
-    { "retry-after": String(rate.retry_after_seconds) },
-  );
-};
 
 async function inTime<T>(body: Promise<T>, ms: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined;

@@ -13,17 +13,15 @@ import {
 import { createCookieJar } from "../../auth/cookie.ts";
 import { createTickets } from "../../auth/ticket.ts";
 import type { Producer } from "../../producer/producer.ts";
-import type { Door } from "../../protocol/door.ts";
 import { EarshotError } from "../../protocol/errors.ts";
-import type { Principal } from "../../protocol/principal.ts";
+import type { HubPort } from "../../protocol/hub-port.ts";
+import { LOCAL_USER } from "../../protocol/principal.ts";
 import type { ProducerManifest } from "../../protocol/types.ts";
 import { createSseServer } from "../../transports/sse/server.ts";
-import { doorOf } from "../door.ts";
 import { createLogger, type Logger, type LogSink } from "../log.ts";
 import { buildManifest, createPublication, type SigningKey, type Way } from "../manifest.ts";
 import { createMetrics } from "../metrics.ts";
-import { keepDoor } from "../porter.ts";
-import { createReplyRate, type ReplyRateOptions } from "../reply-rate.ts";
+import { createObserver } from "../observer.ts";
 import { createCompat, type StrayHook } from "./compat.ts";
 import { attachCompatSocket } from "./compat-socket.ts";
 import { createGuard, isLoopback } from "./guard.ts";
@@ -66,7 +64,7 @@ export interface SiteOptions {
   readonly log?: LogSink;
 }
 
-export interface ServeLimits extends NodeHttpLimits, ReplyRateOptions {
+export interface ServeLimits extends NodeHttpLimits {
   readonly connections: number;
   /** From one address. On loopback, where a proxy may stand for everybody, only if you say so. */
   readonly connections_per_address: number;
@@ -86,8 +84,6 @@ export const LIMITS: ServeLimits = {
   headers_ms: 10_000,
   request_ms: 30_000,
   heartbeat_ms: 15_000,
-  refused_replies: 20,
-  forgive_ms: 3_000,
 };
 
 export interface Site {
@@ -107,7 +103,6 @@ export interface Site {
   readonly stop: () => void;
 }
 
-const LOCAL_USER: Principal = { id: "local", role: "reply", audiences: "all" };
 const secret = (bytes: number): string => randomBytes(bytes).toString("hex");
 
 function every(ms: number, callback: () => void): () => void {
@@ -123,7 +118,7 @@ export async function createSite(producer: Producer, options: SiteOptions = {}):
 
 /** What other ways to the same agent share with the site. */
 export interface Inside {
-  readonly door: Door;
+  readonly hub: HubPort;
   readonly log: Logger;
   /** As it is, or as it will be with one way more. */
   readonly manifest: (more?: Way) => ProducerManifest;
@@ -160,9 +155,8 @@ export async function buildSite(
   );
 
   const guard = createGuard({ hosts: ["localhost", "127.0.0.1", "[::1]", ...hosts], origins });
-  const rate = createReplyRate(limits);
-  const known = (id: string, principal: Principal) => producer.hub.find(id, principal)?.principal;
-  const door = keepDoor(doorOf(producer.hub), { metrics, log, rate, known });
+  const { hub } = producer;
+  const stopObserving = hub.observe(createObserver(log, metrics));
   const ways: Way[] = [{ transport: "sse" }];
   const manifest = (more?: Way) =>
     buildManifest(producer.hub.offer, {
@@ -194,7 +188,7 @@ export async function buildSite(
         log("error", "signing_failed", { message: "The manifest could not be signed.", error }),
       );
   };
-  const sse = createSseServer(door, {
+  const sse = createSseServer(hub, {
     prefix,
     heartbeat_ms: limits.heartbeat_ms,
     every,
@@ -202,7 +196,7 @@ export async function buildSite(
     ticket: tickets.issue,
   });
   const bare = compat
-    ? createCompat(door, {
+    ? createCompat(hub, {
         heartbeat_ms: limits.heartbeat_ms,
         every,
         stray: compat === true ? undefined : compat,
@@ -223,7 +217,6 @@ export async function buildSite(
     ready: () => !stopped,
     metrics,
     log,
-    rate,
     watch: createWatch(limits.heartbeat_ms),
     body_ms: limits.request_ms,
   };
@@ -260,7 +253,7 @@ export async function buildSite(
       const proper = attachWebSocket(front?.rest ?? server, {
         ...common,
         path: `${prefix}/ws`,
-        door,
+        hub,
         metrics,
         blocked_ms: limits.blocked_ms,
       });
@@ -274,10 +267,11 @@ export async function buildSite(
     },
     stop() {
       stopped = true;
+      stopObserving();
       published.stop();
     },
   };
-  return { site: built, inside: { door, log, manifest, announce } };
+  return { site: built, inside: { hub, log, manifest, announce } };
 }
 
 function mustBeSafe(options: SiteOptions): void {

@@ -5,7 +5,7 @@ import type { Duplex } from "node:stream";
 import { type WebSocket, WebSocketServer } from "ws";
 import type { Admission } from "../../auth/authenticate.ts";
 import { closeReason } from "../../protocol/close-reasons.ts";
-import type { Door } from "../../protocol/door.ts";
+import type { HubPort } from "../../protocol/hub-port.ts";
 import type { Principal } from "../../protocol/principal.ts";
 import { openWebSocket, SUBPROTOCOL, type WebSocketSession } from "../../transports/websocket/server.ts";
 import type { Metrics } from "../metrics.ts";
@@ -19,7 +19,7 @@ export interface WebSocketSite {
   readonly path: string;
   readonly guard: ReturnType<typeof createGuard>;
   readonly admit: Admission;
-  readonly door: Door;
+  readonly hub: HubPort;
   readonly metrics: Metrics;
   readonly ping_ms: number;
   readonly message_bytes: number;
@@ -110,7 +110,7 @@ export function attachWebSocket(server: Server, site: WebSocketSite): { close: (
           websocket.close(code, reason);
         },
       },
-      site.door,
+      site.hub,
       principal,
     );
     const connection: Connection = { websocket, writer, session, alive: true, idle: 0 };

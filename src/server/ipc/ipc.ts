@@ -6,19 +6,17 @@ import { createServer, type Server, type Socket } from "node:net";
 import { dirname, isAbsolute, join } from "node:path";
 import type { Authorizer } from "../../auth/authenticate.ts";
 import type { Producer } from "../../producer/producer.ts";
-import type { Door } from "../../protocol/door.ts";
 import { EarshotError } from "../../protocol/errors.ts";
 import { EXTENSION_PREFIX } from "../../protocol/extension.ts";
-import type { Principal } from "../../protocol/principal.ts";
+import type { HubPort } from "../../protocol/hub-port.ts";
+import { LOCAL_USER, type Principal } from "../../protocol/principal.ts";
 import type { ProducerManifest } from "../../protocol/types.ts";
 import { type IpcSession, openIpc } from "../../transports/ipc/server.ts";
-import { doorOf } from "../door.ts";
 import { DENIED } from "../http/http.ts";
 import { createLogger, type Logger, type LogSink } from "../log.ts";
 import { buildManifest, type Way } from "../manifest.ts";
 import { createMetrics } from "../metrics.ts";
-import { keepDoor } from "../porter.ts";
-import { createReplyRate } from "../reply-rate.ts";
+import { createObserver } from "../observer.ts";
 import { ensureSafeDirectory } from "../safe-directory.ts";
 import { Writer } from "../writer.ts";
 import { type Bound, bindSocket } from "./bind.ts";
@@ -65,27 +63,22 @@ const LIMITS: IpcLimits = {
   blocked_ms: 30_000,
   request_ms: 30_000,
 };
-const LOCAL_USER: Principal = { id: "local", role: "reply", audiences: "all" };
 /** Whoever was told to leave has so long to read why. */
 const LINGER_MS = 1_000;
 
 /** What a socket shares with the other ways to the same agent. */
 export interface IpcInside {
-  readonly door: Door;
+  readonly hub: HubPort;
   readonly log: Logger;
   readonly manifest: (way: Way) => ProducerManifest;
 }
 
 export async function serveIpc(producer: Producer, options: IpcOptions = {}): Promise<ServingIpc> {
   const log = createLogger(options.log);
+  producer.hub.observe(createObserver(log, createMetrics()));
   return openIpcServer(producer.identity.agent_id, options, {
     log,
-    door: keepDoor(doorOf(producer.hub), {
-      metrics: createMetrics(),
-      log,
-      rate: createReplyRate({ refused_replies: 20, forgive_ms: 3_000 }),
-      known: (id, principal) => producer.hub.find(id, principal)?.principal,
-    }),
+    hub: producer.hub,
     manifest: (way) =>
       buildManifest(producer.hub.offer, {
         ways: [way],
@@ -96,16 +89,17 @@ export async function serveIpc(producer: Producer, options: IpcOptions = {}): Pr
 }
 
 /** Somebody is there, and may not hear this agent: their request is answered with that, and nothing else. */
-const CLOSED_DOOR: Door = {
-  request: () => ({ answer: DENIED }),
+const NO_ACCESS: HubPort = {
+  subscribe: () => ({ answer: DENIED }),
   find: () => undefined,
-  handle: () => ({ taken: false }),
+  handle: async () => ({ taken: false }),
+  retryAfter: () => undefined,
 };
 
 export async function openIpcServer(
   agent_id: string,
   options: IpcOptions,
-  { door, log, manifest }: IpcInside,
+  { hub, log, manifest }: IpcInside,
 ): Promise<ServingIpc & { readonly way: Way }> {
   const path = options.path ?? socketPath(agent_id, options.directory);
   const pipe = isPipe(path);
@@ -151,7 +145,7 @@ export async function openIpcServer(
           setTimeout(() => socket.destroy(), LINGER_MS).unref();
         },
       },
-      allowed ? door : CLOSED_DOOR,
+      allowed ? hub : NO_ACCESS,
       allowed ?? principal,
       { transport: pipe ? "named-pipe" : "unix", message_bytes: limits.message_bytes },
     );

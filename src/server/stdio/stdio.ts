@@ -4,13 +4,11 @@
  */
 import type { Readable, Writable } from "node:stream";
 import type { Producer } from "../../producer/producer.ts";
-import type { Principal } from "../../protocol/principal.ts";
+import { LOCAL_USER, type Principal } from "../../protocol/principal.ts";
 import { openStdio } from "../../transports/stdio/server.ts";
-import { doorOf } from "../door.ts";
 import { createLogger, type LogSink } from "../log.ts";
 import { createMetrics } from "../metrics.ts";
-import { keepDoor } from "../porter.ts";
-import { createReplyRate } from "../reply-rate.ts";
+import { createObserver } from "../observer.ts";
 import { Writer } from "../writer.ts";
 
 export interface StdioOptions {
@@ -30,7 +28,6 @@ export interface ServingStdio {
   close(): Promise<void>;
 }
 
-const LOCAL_USER: Principal = { id: "local", role: "reply", audiences: "all" };
 const LIMITS = { queue_bytes: 1_048_576, blocked_ms: 30_000 };
 
 export function serveStdio(producer: Producer, options: StdioOptions = {}): ServingStdio {
@@ -39,11 +36,8 @@ export function serveStdio(producer: Producer, options: StdioOptions = {}): Serv
   const own = output === process.stdout ? keepClean() : undefined;
   const write = own ?? ((bytes: Uint8Array) => output.write(bytes));
   const log = createLogger(options.log);
-  const door = keepDoor(doorOf(producer.hub), {
-    metrics: createMetrics(),
-    log,
-    rate: createReplyRate({ refused_replies: 20, forgive_ms: 3_000 }),
-  });
+  const { hub } = producer;
+  hub.observe(createObserver(log, createMetrics()));
   let settle = () => {};
   const closed = new Promise<void>((resolve) => {
     settle = resolve;
@@ -79,7 +73,7 @@ export function serveStdio(producer: Producer, options: StdioOptions = {}): Serv
         setImmediate(gone);
       },
     },
-    door,
+    hub,
     principal,
   );
   const hear = (chunk: Uint8Array | string) =>

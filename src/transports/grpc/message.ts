@@ -1,5 +1,5 @@
 /** AaepMessage and Manifest as bytes (GRPC-02). The JSON inside is the message; `message_type` only repeats its type. */
-import type { Outgoing } from "../../protocol/door.ts";
+import type { Delivery } from "../../protocol/hub-port.ts";
 import { field, message, readFields } from "./wire.ts";
 
 /** Events begin so, and then their type is found without parsing them. */
@@ -11,7 +11,7 @@ function typeOf(json: string): string {
   return found ?? String((JSON.parse(json) as { type?: unknown }).type ?? "");
 }
 
-export const encodeEvent = ({ json }: Outgoing): Buffer => encodeAaepMessage(json, typeOf(json));
+export const encodeEvent = ({ json }: Delivery): Buffer => encodeAaepMessage(json, typeOf(json));
 
 export const encodeAaepMessage = (json: string | Uint8Array, message_type: string): Buffer =>
   message(field(1, json), field(2, message_type));

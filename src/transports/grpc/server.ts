@@ -4,7 +4,7 @@
  * as gRPC has it: it can hear everything and answer nothing.
  */
 import type { CloseCode } from "../../protocol/close-reasons.ts";
-import type { Door } from "../../protocol/door.ts";
+import type { HubPort } from "../../protocol/hub-port.ts";
 import { type Parsed, parse } from "../../protocol/parse.ts";
 import type { Principal } from "../../protocol/principal.ts";
 import type { OtherMessage, SubscriptionRejected } from "../../protocol/types.ts";
@@ -37,7 +37,7 @@ const unreadable = (message: string): Parsed => ({
   issues: [{ path: "", code: "protobuf", message, ruling: "GRPC-02" }],
 });
 
-export function openGrpc(stream: ServerStream, door: Door, principal: Principal): GrpcSession {
+export function openGrpc(stream: ServerStream, hub: HubPort, principal: Principal): GrpcSession {
   /** A rejection ends the stream with a status of its own. */
   let rejected: SubscriptionRejected | undefined;
   const tell = (message: OtherMessage) => {
@@ -54,20 +54,20 @@ export function openGrpc(stream: ServerStream, door: Door, principal: Principal)
       tell,
       end: (code) => stream.end(code === "rejected" && rejected ? rejectionOf(rejected) : endingOf(code)),
     },
-    door,
+    hub,
     principal,
   );
   return {
     message(bytes) {
       const json = decodeJson(bytes);
-      if (json) line.receive(parse(json, { mode: "tolerant" }), tell);
+      if (json) void line.receive(parse(json, { mode: "tolerant" }), tell);
       // Whoever cannot write the two fields cannot be understood later either.
       else if (line.subscribed) line.leave("protocol_violation");
-      else line.receive(unreadable("The bytes are no aaep.v1.AaepMessage."), tell);
+      else void line.receive(unreadable("The bytes are no aaep.v1.AaepMessage."), tell);
     },
     halfClosed() {
       if (line.subscribed) return;
-      line.receive(unreadable("The stream ended before a subscription.request was sent."), tell);
+      void line.receive(unreadable("The stream ended before a subscription.request was sent."), tell);
     },
     closed: line.closed,
     leave: line.leave,

@@ -6,7 +6,7 @@ import { type Decoder, type FramingFault, MOST_MESSAGE_BYTES } from "../../frami
 import { createLengthPrefixDecoder, encodeLengthPrefix } from "../../framing/length-prefix.ts";
 import { createLineDecoder, encodeLine } from "../../framing/ndjson.ts";
 import type { CloseCode } from "../../protocol/close-reasons.ts";
-import type { Door } from "../../protocol/door.ts";
+import type { HubPort } from "../../protocol/hub-port.ts";
 import { parse } from "../../protocol/parse.ts";
 import type { Principal } from "../../protocol/principal.ts";
 import { type OpenLine, openLine } from "../open-line.ts";
@@ -49,7 +49,7 @@ function framingOf(first: number): Framing | undefined {
 
 export function openIpc(
   stream: ServerStream,
-  door: Door,
+  hub: HubPort,
   principal: Principal,
   {
     transport = "ipc",
@@ -76,7 +76,7 @@ export function openIpc(
         stream.end();
       },
     },
-    door,
+    hub,
     principal,
   );
 
@@ -99,7 +99,7 @@ export function openIpc(
       decoder ??= framing.decoder(message_bytes);
       for (const message of decoder.feed(chunk)) {
         if (ended) return;
-        session.receive(parse(message, { mode: "tolerant" }), tell);
+        void session.receive(parse(message, { mode: "tolerant" }), tell);
       }
       if (decoder.fault && !ended) broken(decoder.fault);
     },

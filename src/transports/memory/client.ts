@@ -1,7 +1,7 @@
-/** A listener in the agent's own process: the same messages as text, through the same door, without a wire. */
+/** A listener in the agent's own process: the same messages as text, through the same hub, without a wire. */
 import { closeReason } from "../../protocol/close-reasons.ts";
-import type { Door, Incoming, Peer } from "../../protocol/door.ts";
 import type { ResumePoint } from "../../protocol/extension.ts";
+import type { HubPort, Incoming, Peer } from "../../protocol/hub-port.ts";
 import type { Principal } from "../../protocol/principal.ts";
 import type {
   OtherMessage,
@@ -31,7 +31,7 @@ function later(ms: number, callback: () => void): () => void {
 
 /** Fills the subscriber's transport port. Text crosses in a microtask, so that neither side runs inside the other. */
 export function createMemoryClient(
-  door: Door,
+  hub: HubPort,
   principal: Principal,
   { carry, after = later }: MemoryOptions = {},
 ) {
@@ -42,7 +42,7 @@ export function createMemoryClient(
   return {
     name: "memory",
     async open(request: SubscriptionRequest, resume: ResumePoint | undefined, heard: ConnectionEvents) {
-      const { answer, line } = door.request(
+      const { answer, subscription: line } = hub.subscribe(
         withResume(request, resume) as SubscriptionRequest,
         principal,
         "memory",
@@ -80,7 +80,7 @@ export function createMemoryClient(
       return {
         answer: answer as Answer,
         async send(message: OtherMessage) {
-          const handled = door.handle(message as Incoming, principal, line);
+          const handled = await hub.handle(message as Incoming, principal, line);
           return "answer" in handled
             ? { taken: handled.answer.type === "subscription.accepted", answer: handled.answer as Answer }
             : { taken: handled.taken };

@@ -4,15 +4,15 @@
  */
 import { encodeSseEvent, encodeSseMessage, SSE_HEARTBEAT } from "../../framing/sse.ts";
 import { closeReason } from "../../protocol/close-reasons.ts";
-import {
-  type Door,
-  framed,
-  type Incoming,
-  type Line,
-  type Outgoing,
-  type Peer,
-} from "../../protocol/door.ts";
 import type { Issue } from "../../protocol/errors.ts";
+import {
+  type Delivery,
+  framed,
+  type HubPort,
+  type Incoming,
+  type Peer,
+  type SubscriptionHandle,
+} from "../../protocol/hub-port.ts";
 import { parse } from "../../protocol/parse.ts";
 import type { Principal } from "../../protocol/principal.ts";
 import type { SubscriptionRejected } from "../../protocol/types.ts";
@@ -123,6 +123,16 @@ interface Unread {
 /** Every refused reply looks like this, whatever was wrong with it (CON-11). */
 const REPLY_REFUSED: HttpAnswer = json(400, { error: "reply_not_accepted" });
 
+const tooManyReplies = (seconds: number): HttpAnswer =>
+  json(
+    429,
+    {
+      error: "too_many_replies",
+      message: "Too many replies did not count. Wait a moment, then send one for a question you were asked.",
+    },
+    { "retry-after": String(seconds) },
+  );
+
 export function rejection(rejected: SubscriptionRejected): HttpAnswer {
   const retry = rejected.retry_after_seconds;
   return json(STATUS[rejected.reason_code], rejected, {
@@ -133,7 +143,7 @@ export function rejection(rejected: SubscriptionRejected): HttpAnswer {
   });
 }
 
-export function createSseServer(door: Door, options: SseOptions) {
+export function createSseServer(hub: HubPort, options: SseOptions) {
   /** How to end each subscription's open stream: what ends one may come by another call. */
   const streams = new Map<string, { readonly owner: string; readonly leave: (code: string) => void }>();
   /** Only what its owner did ends it. */
@@ -184,7 +194,7 @@ export function createSseServer(door: Door, options: SseOptions) {
     if (!parsed.ok) return refusal(parsed.issues);
     if (parsed.message.type !== "subscription.request")
       return refusal([{ message: "Send a subscription.request here; replies go to the replies path." }]);
-    const { answer, line } = door.request(parsed.message as never, question.principal, "sse");
+    const { answer, subscription: line } = hub.subscribe(parsed.message as never, question.principal, "sse");
     if (!line) return rejection(answer as SubscriptionRejected);
     const ticket = options.ticket?.(line.id, question.principal);
     const location = `${options.prefix}/events?subscription_id=${line.id}${ticket ? `&ticket=${ticket}` : ""}`;
@@ -192,6 +202,8 @@ export function createSseServer(door: Door, options: SseOptions) {
   }
 
   async function reply(question: HttpQuestion): Promise<HttpAnswer> {
+    const wait = hub.retryAfter(question.principal);
+    if (wait !== undefined) return tooManyReplies(wait);
     const body = await read(question);
     if ("error" in body) return json(body.status, { error: body.error, message: body.message });
     const parsed = parse(body, { mode: "tolerant" });
@@ -210,7 +222,7 @@ export function createSseServer(door: Door, options: SseOptions) {
       });
     }
     const message = parsed.message as Incoming;
-    const handled = door.handle(message, question.principal);
+    const handled = await hub.handle(message, question.principal);
     if (message.type === "subscription.close" && "taken" in handled && handled.taken)
       endStream(message.subscription_id, question.principal, "subscriber_closed");
     if ("answer" in handled) {
@@ -233,7 +245,7 @@ export function createSseServer(door: Door, options: SseOptions) {
         message: `Name your subscription: ?subscription_id=…. POST a subscription.request to ${options.prefix}/subscriptions for one.`,
       });
     }
-    const line = door.find(id, question.principal);
+    const line = hub.find(id, question.principal);
     // EventSource gives up for good on anything but 200, and rightly so here: only a new request brings a stream (F16).
     if (!line) {
       return json(410, {
@@ -251,7 +263,7 @@ export function createSseServer(door: Door, options: SseOptions) {
 
   function openEvents(
     stream: TextStream,
-    line: Line,
+    line: SubscriptionHandle,
     lastEventId: string | undefined,
     principal: Principal,
   ): OpenStream {
@@ -268,7 +280,7 @@ export function createSseServer(door: Door, options: SseOptions) {
       if (streams.get(line.id)?.leave === leave) streams.delete(line.id);
     };
     const peer = createPeer(stream, close);
-    /** Ended from this side of the door: the hub lets go first, so that nothing is sent after the last words. */
+    /** Ended from this side of the hub: the hub lets go first, so that nothing is sent after the last words. */
     const leave = (code: string) => {
       line.disconnect(peer);
       close(code);
@@ -290,7 +302,7 @@ export function createSseServer(door: Door, options: SseOptions) {
   }
 }
 
-const encodeEvent = ({ json, event_id, cursor }: Outgoing): string =>
+const encodeEvent = ({ json, event_id, cursor }: Delivery): string =>
   encodeSseEvent(json, cursor ? event_id : undefined);
 
 function createPeer(stream: TextStream, close: (code: string) => void): Peer {

@@ -16,7 +16,7 @@ import {
 } from "../../framing/json-rpc.ts";
 import { createLineDecoder, encodeLine } from "../../framing/ndjson.ts";
 import type { CloseCode } from "../../protocol/close-reasons.ts";
-import type { Door } from "../../protocol/door.ts";
+import type { HubPort } from "../../protocol/hub-port.ts";
 import { hasDuplicateKeys } from "../../protocol/limits.ts";
 import { type Parsed, parseValue } from "../../protocol/parse.ts";
 import type { Principal } from "../../protocol/principal.ts";
@@ -45,7 +45,7 @@ const TYPES: Readonly<Record<string, (type: string) => boolean>> = {
 /** An envelope around the largest message. */
 const ENVELOPE_BYTES = 4_096;
 
-export function openStdio(pipe: ServerPipe, door: Door, principal: Principal): StdioSession {
+export function openStdio(pipe: ServerPipe, hub: HubPort, principal: Principal): StdioSession {
   const decoder = createLineDecoder(MOST_MESSAGE_BYTES + ENVELOPE_BYTES);
   let ended = false;
   const line = (text: string) => void pipe.write(encodeLine(text));
@@ -69,7 +69,7 @@ export function openStdio(pipe: ServerPipe, door: Door, principal: Principal): S
         pipe.end();
       },
     },
-    door,
+    hub,
     principal,
   );
 
@@ -83,12 +83,14 @@ export function openStdio(pipe: ServerPipe, door: Door, principal: Principal): S
     }
     const parsed = checked(parseValue(params, { mode: "tolerant" }), fits, text);
     let answered = false;
-    session.receive(parsed, (answer: Answer) => {
+    const done = session.receive(parsed, (answer: Answer) => {
       answered = true;
       respond((to) => rpcResult(to, JSON.stringify(answer)));
     });
     // Whoever put an id on it waits for an answer, and learns from it nothing but that it came (A02).
-    if (!answered) respond((to) => (parsed.ok ? rpcResult(to, "{}") : rpcError(to, RPC_ERRORS.params)));
+    void done.then(() => {
+      if (!answered) respond((to) => (parsed.ok ? rpcResult(to, "{}") : rpcError(to, RPC_ERRORS.params)));
+    });
   }
 
   function take(bytes: Uint8Array): void {

@@ -4,13 +4,13 @@
  */
 import { type CloseCode, closeReason } from "../../protocol/close-reasons.ts";
 import {
-  type Door,
+  type Delivery,
   framed,
+  type HubPort,
   type Incoming,
-  type Line,
-  type Outgoing,
   type Peer,
-} from "../../protocol/door.ts";
+  type SubscriptionHandle,
+} from "../../protocol/hub-port.ts";
 import { parse } from "../../protocol/parse.ts";
 import type { Principal } from "../../protocol/principal.ts";
 import type { SubscriptionRequest } from "../../protocol/types.ts";
@@ -39,10 +39,10 @@ export interface WebSocketSession {
   readonly subscribed: boolean;
 }
 
-export function openWebSocket(socket: ServerSocket, door: Door, principal: Principal): WebSocketSession {
-  let line: Line | undefined;
+export function openWebSocket(socket: ServerSocket, hub: HubPort, principal: Principal): WebSocketSession {
+  let line: SubscriptionHandle | undefined;
   let ended = false;
-  const encode = ({ json }: Outgoing) => socket.frame(json);
+  const encode = ({ json }: Delivery) => socket.frame(json);
   const tell = (message: unknown) => void socket.write(socket.frame(JSON.stringify(message)));
   const close = (code: string, number?: number) => {
     if (ended) return;
@@ -51,7 +51,7 @@ export function openWebSocket(socket: ServerSocket, door: Door, principal: Princ
     const { websocket, sentence } = closeReason(code);
     socket.close(number ?? websocket, sentence);
   };
-  /** Ended from this side of the door: the hub lets go first, so that nothing is sent after the close frame. */
+  /** Ended from this side of the hub: the hub lets go first, so that nothing is sent after the close frame. */
   const leave = (code: CloseCode) => {
     line?.disconnect(peer);
     close(code);
@@ -72,10 +72,10 @@ export function openWebSocket(socket: ServerSocket, door: Door, principal: Princ
           "There is one subscription per connection. Renegotiate this one, or open another connection.",
       });
     }
-    const answered = door.request(request, principal, "websocket");
-    tell(answered.answer);
-    if (!answered.line) return close("rejected");
-    line = answered.line;
+    const { answer, subscription } = hub.subscribe(request, principal, "websocket");
+    tell(answer);
+    if (!subscription) return close("rejected");
+    line = subscription;
     line.connect(peer);
   }
 
@@ -87,21 +87,22 @@ export function openWebSocket(socket: ServerSocket, door: Door, principal: Princ
         // Before the handshake nothing can be right; after it, one bad message ends nothing.
         if (parsed.issues[0]?.code === "too_large") return close("too_large");
         if (!line) return refuse(reasonOf(parsed));
-        const answered = answerUnreadable(parsed, door, principal, line);
-        if (answered) tell(answered.answer);
-        if (answered?.ends) close("rejected", REFUSED_LATER);
-        return;
+        return void answerUnreadable(parsed, hub, principal, line).then((answered) => {
+          if (answered) tell(answered.answer);
+          if (answered?.ends) close("rejected", REFUSED_LATER);
+        });
       }
       const { message } = parsed;
       if (message.type === "subscription.request") return subscribe(message as SubscriptionRequest);
       if (!line) return refuse("Send a subscription.request first.");
       if (parsed.kind !== "message" || !("subscription_id" in message)) return;
-      const handled = door.handle(message as Incoming, principal, line);
-      if ("answer" in handled) {
-        tell(handled.answer);
-        // The subscription is over, which is the agent's doing (4004), and not for anything that was sent wrongly.
-        if (handled.answer.type === "subscription.rejected") close("rejected", REFUSED_LATER);
-      } else if (message.type === "subscription.close" && handled.taken) close("subscriber_closed");
+      void hub.handle(message as Incoming, principal, line).then((handled) => {
+        if ("answer" in handled) {
+          tell(handled.answer);
+          // The subscription is over, which is the agent's doing (4004), and not for anything that was sent wrongly.
+          if (handled.answer.type === "subscription.rejected") close("rejected", REFUSED_LATER);
+        } else if (message.type === "subscription.close" && handled.taken) close("subscriber_closed");
+      });
     },
     closed() {
       ended = true;
