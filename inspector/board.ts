@@ -85,7 +85,7 @@ function turnItem({ at, what, detail, session_id, language, critical }: Turn): H
 function saidItem({ utterance }: Said): HTMLElement {
   const { runs, urgency } = utterance;
   const words = runs
-    .filter(({ stand_in }) => !stand_in)
+    .filter(({ standIn }) => !standIn)
     .map(({ text, language, direction }) => make("span", { lang: language, dir: direction }, text));
   return make("li", urgency === "critical" ? { class: "critical" } : {}, ...words);
 }

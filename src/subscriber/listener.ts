@@ -4,8 +4,7 @@
  */
 import type { Clock } from "../protocol/clock.ts";
 import { systemClock } from "../protocol/clock.ts";
-import type { Announcer } from "./announcer.ts";
-import type { AnswerInput, Outgoing } from "./answers.ts";
+import type { Announcer, AnswerInput, Outgoing } from "./announcer.ts";
 import type { ClarificationAsk, ConfirmationAsk } from "./asks.ts";
 import type { Subscriber } from "./subscriber.ts";
 

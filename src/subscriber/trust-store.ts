@@ -5,7 +5,7 @@
  */
 import type { SubscriptionAccepted } from "../protocol/types.ts";
 import { type ClientTransport, ConnectionError } from "../transports/client-connection.ts";
-import { nameOf } from "./announcer/reader.ts";
+import { agentName } from "./announcer/phrases.ts";
 
 export interface KnownProducer {
   readonly agent_id: string;
@@ -69,7 +69,7 @@ export function remember(known: readonly KnownProducer[], met: Met, at: string):
 /** The list after the person withdrew their trust. One never met can be refused in advance. */
 export function revoke(known: readonly KnownProducer[], agent_id: string, at: string): KnownProducer[] {
   const before = known.find((producer) => producer.agent_id === agent_id);
-  const one = before ?? { agent_id, name: nameOf({ agent_id }), addresses: [], since: at };
+  const one = before ?? { agent_id, name: agentName({ agent_id }), addresses: [], since: at };
   return [...known.filter((producer) => producer.agent_id !== agent_id), { ...one, revoked: at }];
 }
 
@@ -110,7 +110,7 @@ export function knownOnly(
         const { producer, subscription_id } = line.answer;
         const met: Met = {
           agent_id: producer.agent_id,
-          name: nameOf(producer),
+          name: agentName(producer),
           address: place,
           kid: kidOf?.(line.answer),
         };

@@ -45,7 +45,7 @@ export function createTerminalVoice({
 
 /** The line as it is written. Where directions mix, each part is isolated, so that neither pulls the other apart (I18N-14). */
 export function terminalLine(utterance: Pick<Utterance, "runs">): string {
-  const runs = utterance.runs.filter(({ stand_in }) => !stand_in);
+  const runs = utterance.runs.filter(({ standIn }) => !standIn);
   const mixed = new Set(runs.map(({ direction }) => direction)).size > 1;
   const [first] = runs;
   const isolate = ({ text, direction }: Run): string => {

@@ -4,8 +4,8 @@
  * never the last control, and yes to a grave act takes a second dialog that reads the parameters back.
  */
 import type { AwaitingClarification, AwaitingConfirmation } from "../protocol/types.ts";
+import { isGrave } from "../subscriber/announcer/question-text.ts";
 import type { AnswerInput, Phrases, Run, Utterance } from "../subscriber/announcer.ts";
-import { isGrave } from "../subscriber/question-words.ts";
 import { deepActive } from "./announce.ts";
 import type { Keys } from "./keys.ts";
 import type { Wording } from "./languages.ts";

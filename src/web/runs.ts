@@ -21,7 +21,7 @@ export function make<Name extends keyof HTMLElementTagNameMap>(
  */
 export const runNodes = (runs: readonly Run[]): (Node | string)[] =>
   runs
-    .filter(({ stand_in }) => !stand_in)
+    .filter(({ standIn }) => !standIn)
     .flatMap(({ text, language, direction }) => {
       const [, before = "", words = "", after = ""] = /^(\s*)(.*?)(\s*)$/su.exec(text) ?? [];
       return [before, make("span", { lang: language, dir: direction }, words), after].filter(

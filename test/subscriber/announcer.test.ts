@@ -160,7 +160,7 @@ describe("the announcer", () => {
 
   it("says critical events at once and whatever was set: filters of taste do not touch them (SUB-05, DEL-21, DEL-22)", () => {
     const event = eventsOf();
-    const ear = new Ear({ load: "low", verbosity: "terse", still_working: false });
+    const ear = new Ear({ load: "low", verbosity: "terse", stillWorking: false });
     ear.announcer.mute("planner");
     ear.do("pause");
     ear.hear(event("handoff.requested", { reason: "A person must decide.", target_kind: "human" }));
@@ -191,7 +191,7 @@ describe("the announcer", () => {
     ear.hear(state("Writing mail.")).wait(1000);
     expect(ear.texts.at(-1)).toBe("Writing mail.");
     expect(
-      ear.announcer.history.some(({ fate, utterance }) => fate === "quiet" && utterance.kind === "state"),
+      ear.announcer.history.some(({ status, utterance }) => status === "quiet" && utterance.kind === "state"),
     ).toBe(true);
   });
 
@@ -251,7 +251,7 @@ describe("the announcer", () => {
     ear.wait(1).hear(tool("Writing mail."));
     expect(ear.texts.slice(1)).toEqual(["Reading mail.", "Thinking.", "Writing mail."]);
     const states = ear.announcer.history.filter(({ utterance }) => utterance.kind === "state");
-    expect(states.map(({ fate }) => fate)).toEqual(["quiet", "quiet", "said"]);
+    expect(states.map(({ status }) => status)).toEqual(["quiet", "quiet", "said"]);
   });
 
   it("drops a state from the queue once something else is to be said of its session, and only of that one", () => {
@@ -284,9 +284,9 @@ describe("the announcer", () => {
   });
 
   it("says after 15 seconds of silence that work goes on, and on what, then ever more rarely; and can be told not to", () => {
-    for (const still_working of [true, false]) {
+    for (const stillWorking of [true, false]) {
       const event = eventsOf();
-      const ear = new Ear({ still_working });
+      const ear = new Ear({ stillWorking });
       ear
         .hear(
           event("session.started", started),
@@ -297,7 +297,7 @@ describe("the announcer", () => {
         .filter(({ utterance }) => utterance.kind === "still_working")
         .map(({ at, text }) => [at, text]);
       expect(reminders).toEqual(
-        still_working ? [15_000, 45_000, 105_000].map((at) => [at, "Still working: Searching flights."]) : [],
+        stillWorking ? [15_000, 45_000, 105_000].map((at) => [at, "Still working: Searching flights."]) : [],
       );
     }
   });
@@ -327,7 +327,7 @@ describe("the announcer", () => {
       "While you were away there were 10 announcements.",
       "Done: All planned.",
     ]);
-    expect(ear.announcer.history.filter(({ fate }) => fate === "skipped")).toHaveLength(9);
+    expect(ear.announcer.history.filter(({ status }) => status === "skipped")).toHaveLength(9);
   });
 
   it("names agents when there are several, and tells tasks and namesakes apart (SUB-16)", () => {
@@ -469,7 +469,7 @@ describe("the announcer", () => {
 
   it("does not keep a whole sentence waiting for one that does not come, nor let a tool overtake it (CON-25)", () => {
     const event = eventsOf();
-    const ear = new Ear({ still_working: false });
+    const ear = new Ear({ stillWorking: false });
     ear.hear(event("output.streaming", chunk("Let me check.", 0)));
     expect(ear.texts).toEqual([]);
     ear.wait(1000);
@@ -510,10 +510,10 @@ describe("the announcer", () => {
           ...rest.slice(swap % (rest.length || 1)),
           ...rest.slice(0, swap % (rest.length || 1)),
         ];
-        const ear = new Ear({ still_working: false });
+        const ear = new Ear({ stillWorking: false });
         for (const piece of [first!, ...turned]) ear.hear(event("output.streaming", piece));
         ear.hear(event("session.completed", { summary_normal: "End." }));
-        const whole = new Ear({ still_working: false }).hear(
+        const whole = new Ear({ stillWorking: false }).hear(
           event("output.streaming", { ...chunk(text, 0), session_id: "sess_2", complete: true }),
         );
         expect(ear.texts.slice(0, -1)).toEqual(whole.texts);

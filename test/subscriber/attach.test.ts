@@ -96,7 +96,7 @@ describe("an announcer attached to a subscription", () => {
 
   it("marks an answer by rule as such", async () => {
     const { clock, sent, ask } = setUp(true, {
-      auto_answers: [{ agent_id: "planner", action: "Pay.", decision: "reject" }],
+      autoAnswers: [{ agent_id: "planner", action: "Pay.", decision: "reject" }],
     });
     ask();
     await clock.settle();

@@ -1,6 +1,6 @@
 // The announcer's own words: every language has every sentence, in every form it needs, with every place to fill.
 import { describe, expect, it } from "vitest";
-import { Phrases } from "../../src/subscriber/announcer/phrase.ts";
+import { Phrases } from "../../src/subscriber/announcer/phrases.ts";
 import { CATALOGS, catalogFor } from "../../src/subscriber/announcer.ts";
 import { MESSAGE_KEYS, type Message } from "../../src/subscriber/catalogs/catalog.ts";
 import { en } from "../../src/subscriber/catalogs/en.ts";

@@ -202,17 +202,17 @@ describe("a misbehaving producer", () => {
             if (minute.length > 1) expect(words).toBeLessThanOrEqual(pace_wpm);
           }
           const kept = new Map(
-            ear.announcer.history.map(({ utterance, fate }) => [utterance.id, { utterance, fate }]),
+            ear.announcer.history.map(({ utterance, status }) => [utterance.id, { utterance, status }]),
           );
           for (const { utterance } of ear.said) expect(kept.get(utterance.id)?.utterance).toEqual(utterance);
           // And what is critical was said, all of it: a question's words only give way to newer word of the same question.
-          for (const { utterance, fate } of kept.values()) {
-            if (utterance.urgency !== "critical" || fate === "said") continue;
+          for (const { utterance, status } of kept.values()) {
+            if (utterance.urgency !== "critical" || status === "said") continue;
             const newer = ear.said.filter(
               ({ utterance: { id, reply_token } }) =>
                 id > utterance.id && reply_token === utterance.reply_token,
             );
-            expect([fate, utterance.kind, newer.length > 0]).toEqual(["skipped", "question", true]);
+            expect([status, utterance.kind, newer.length > 0]).toEqual(["skipped", "question", true]);
           }
         },
       ),
@@ -427,7 +427,7 @@ describe("a misbehaving producer", () => {
         build("session.errored", failed, `evt_c${number}`, `sess_e${number}`, undefined),
       );
     }
-    const waiting = ear.announcer.history.filter(({ fate }) => fate === "waiting");
+    const waiting = ear.announcer.history.filter(({ status }) => status === "waiting");
     expect(waiting.length).toBeLessThan(3_000);
     ear.wait(10_000);
     expect(ear.texts.some((text) => /^[\d,]+ announcements were skipped\./u.test(text))).toBe(true);

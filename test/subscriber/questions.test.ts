@@ -285,10 +285,10 @@ describe("a question", () => {
 
   it("is never answered for the person, unless they made exactly that rule; and a rule never says yes to a grave act (CNF-38, SEC-14, CON-75)", () => {
     expect(new Ear().hear(confirmation()).wait(400_000).sent).toEqual([]);
-    const auto_answers = [
+    const autoAnswers = [
       { agent_id: "planner", action: "Transfer $500 to savings.", decision: "accept" as const },
     ];
-    const ruled = new Ear({ auto_answers }).hear(confirmation());
+    const ruled = new Ear({ autoAnswers }).hear(confirmation());
     expect(ruled.sent).toEqual([
       {
         do: "confirm",
@@ -299,13 +299,11 @@ describe("a question", () => {
       },
     ]);
     expect(ruled.texts).toEqual(["Your own rule said yes to: Transfer $500 to savings."]);
-    expect(new Ear({ auto_answers }).hear(grave()).sent).toEqual([]);
-    expect(new Ear({ auto_answers }).hear(confirmation({ producer: { agent_id: "other" } })).sent).toEqual(
+    expect(new Ear({ autoAnswers }).hear(grave()).sent).toEqual([]);
+    expect(new Ear({ autoAnswers }).hear(confirmation({ producer: { agent_id: "other" } })).sent).toEqual([]);
+    expect(new Ear({ autoAnswers }).hear(confirmation({ action: "Transfer $501 to savings." })).sent).toEqual(
       [],
     );
-    expect(
-      new Ear({ auto_answers }).hear(confirmation({ action: "Transfer $501 to savings." })).sent,
-    ).toEqual([]);
   });
 
   it("for words takes the kinds of answer it names, and nothing else (CNF-27, SUB-19)", () => {

@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Urgency } from "../../src/protocol/types.ts";
-import { Queue } from "../../src/subscriber/announcer/queue.ts";
+import { SpeechQueue } from "../../src/subscriber/announcer/speech-queue.ts";
 import { run, type Utterance } from "../../src/subscriber/announcer/utterance.ts";
 
 interface Step {
@@ -32,7 +32,7 @@ function play(script: readonly Step[], msPerWord: number, pace_wpm: number | und
   const fold = (): never => {
     throw new Error("Nothing is folded below the bound.");
   };
-  const queue = new Queue({ pace_wpm, fold, skipped: fold });
+  const queue = new SpeechQueue({ pace_wpm, fold, skipped: fold });
   const log: Log = { said: [], stopped: [], all: [], done: new Set() };
   let now = 0;
   let speaking: { id: number; until: number } | undefined;

@@ -224,7 +224,7 @@ describe("several agents at once", () => {
     a.say(a.event("session.errored", { summary_normal: "Broken.", error_category: "unknown" }));
     await clock.settle();
     expect(said).toEqual(["A: Failed: Broken.", "B: Started: News."]);
-    expect(announcer.history.map(({ fate }) => fate)).toContain("quiet");
+    expect(announcer.history.map(({ status }) => status)).toContain("quiet");
   });
 
   it("may leave one by one: what they asked is closed and explained, the others are heard on (CNF-36)", async () => {

@@ -138,7 +138,7 @@ export function written({ at, utterance }: Said, frame: string): string {
   const seconds = Math.floor(at / 1000);
   const time = `${String(Math.floor(seconds / 60)).padStart(2, "0")}:${String(seconds % 60).padStart(2, "0")}`;
   const words = utterance.runs
-    .filter(({ stand_in }) => !stand_in)
+    .filter(({ standIn }) => !standIn)
     .map(({ text, language }) =>
       language === frame ? text : `‹${language ?? "?"}: ${text.trim()}›${/\s$/u.test(text) ? " " : ""}`,
     )

@@ -1,8 +1,8 @@
 // Text made harmless, and markdown as a person would read it.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { splitSentences } from "../../src/subscriber/announcer/sentences.ts";
 import { neutralize, speakMarkdown } from "../../src/subscriber/announcer.ts";
+import { splitSentences } from "../../src/text/fallback-sentences.ts";
 import { Ear, eventsOf } from "./support.ts";
 
 const clean = (text: string, language?: string) => neutralize(text, language);

@@ -72,7 +72,7 @@ describe("the terminal", () => {
       runs: [
         run("Done: ", "en"),
         { ...run("دُفع الإيجار.", "ar"), kept: true },
-        { ...run("Text in Arabic.", "en"), stand_in: true },
+        { ...run("Text in Arabic.", "en"), standIn: true },
       ],
     });
     expect(await lines({}, mixed)).toBe("Done: \u2067دُفع الإيجار.\u2069\n");
@@ -123,7 +123,7 @@ describe("speech by a program", () => {
     const runs = [
       run("Done: ", "en"),
       { ...run("Ó ti parí.", "yo"), kept: true as const },
-      { ...run(" Text in Yoruba.", "en"), stand_in: true as const },
+      { ...run(" Text in Yoruba.", "en"), standIn: true as const },
       run(" hola", "es"),
       run(" .", "en"),
     ];

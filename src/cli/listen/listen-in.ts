@@ -238,7 +238,7 @@ class Sitting {
   }
 
   get #waiting(): number {
-    return this.#announcer.history.filter(({ fate }) => fate === "waiting").length;
+    return this.#announcer.history.filter(({ status }) => status === "waiting").length;
   }
 
   get #lastId(): number {
@@ -362,7 +362,7 @@ class Sitting {
 
   #history(count: number): void {
     const said = this.#announcer.history.filter(
-      ({ utterance, fate }) => fate !== "waiting" && utterance.kind !== "notice",
+      ({ utterance, status }) => status !== "waiting" && utterance.kind !== "notice",
     );
     if (said.length === 0) return this.#notice(this.#announcer.phrases.text("nothing_said"));
     this.#want(() => {

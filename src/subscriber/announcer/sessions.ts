@@ -1,61 +1,68 @@
-/** Who is at work, and on what: kept apart by producer and session, and named where it would otherwise be unclear (SUB-16). */
-import type { AgentEvent } from "../../protocol/types.ts";
-import type { OutputBuffer } from "./output-buffer.ts";
-import type { Phrases } from "./phrase.ts";
-import { nameOf } from "./reader.ts";
+/**
+ * The agents' sessions as a listener observes them: kept apart by connection and session, named where it would be
+ * unclear who speaks (SUB-16), with a summary of what each does and did, for "what is happening?" and for the sentence at
+ * the end of a session.
+ */
+import type { QuestionOutcome } from "../../protocol/extension.ts";
+import type {
+  AgentEvent,
+  ProgressUpdated,
+  StateChanged,
+  ToolCompleted,
+  ToolInvoked,
+} from "../../protocol/types.ts";
+import { agentName, type EventText, type Phrases } from "./phrases.ts";
 import type { Run } from "./utterance.ts";
 
-export interface Session {
+export interface ObservedSession {
   readonly id: string;
   readonly key: string;
   readonly source: string;
   readonly producer: string;
   readonly agent_id: string;
   readonly name: string;
-  /** The name as far as an ear can tell it from others. */
+  /** The name normalized, to find names that sound the same. */
   readonly sound: string;
   readonly number: number;
   ended: boolean;
-  /** Its agent left, or came back without knowing us: nobody can tell what it does until it speaks. */
-  unsure: boolean;
-  /** What it is about, what it does, how far it is: for those who ask. */
+  /** The agent disconnected, or came back without this subscription: its state is unknown until its next event. */
+  unknown: boolean;
+  /** Topic, state and progress, for "what is happening?". */
   about: readonly Run[] | undefined;
   state: readonly Run[] | undefined;
-  /** That is what the state says. */
+  /** The state is `awaiting_input`. */
   awaiting: boolean;
   progress: readonly Run[] | undefined;
   readonly tools: Map<string, { readonly said: Run; readonly brief: Run; readonly irreversible: boolean }>;
-  readonly outputs: Map<string, OutputBuffer>;
   lastState: string;
   lastProgressAt: number;
-  /** For the one sentence at the end of what was and was not done. */
+  /** For the sentence on what was and was not done. */
   done: Run[];
   undone: Run[];
 }
 
-/** Sessions remembered; of the oldest, those that ended go first. */
-const MOST_SESSIONS = 500;
+/** Sessions remembered; ended ones are evicted first. */
+const MAX_SESSIONS = 500;
 
-export class Sessions {
-  readonly #sessions = new Map<string, Session>();
+export class ObservedSessions {
+  readonly #sessions = new Map<string, ObservedSession>();
   readonly #counts = new Map<string, number>();
-  readonly #left: (session: Session) => void;
+  readonly #evicted: (session: ObservedSession) => void;
 
-  /** `left` is told of each that is forgotten. */
-  constructor(left: (session: Session) => void) {
-    this.#left = left;
+  constructor(evicted: (session: ObservedSession) => void) {
+    this.#evicted = evicted;
   }
 
-  of(event: AgentEvent, source: string): Session {
+  of(event: AgentEvent, source: string): ObservedSession {
     const key = `${source} ${event.session_id}`;
     const known = this.#sessions.get(key);
     if (known) return known;
     const producer = `${source} ${event.producer.agent_id}`;
     const number = (this.#counts.get(producer) ?? 0) + 1;
     this.#counts.set(producer, number);
-    if (this.#counts.size > MOST_SESSIONS) this.#counts.delete(this.#counts.keys().next().value!);
-    const name = nameOf(event.producer);
-    const session: Session = {
+    if (this.#counts.size > MAX_SESSIONS) this.#counts.delete(this.#counts.keys().next().value!);
+    const name = agentName(event.producer);
+    const session: ObservedSession = {
       id: event.session_id,
       key,
       source,
@@ -65,68 +72,68 @@ export class Sessions {
       sound: sound(name),
       number,
       ended: false,
-      unsure: false,
+      unknown: false,
       about: undefined,
       state: undefined,
       awaiting: false,
       progress: undefined,
       tools: new Map(),
-      outputs: new Map(),
       lastState: "",
       lastProgressAt: -Infinity,
       done: [],
       undone: [],
     };
     this.#sessions.set(key, session);
-    if (this.#sessions.size > MOST_SESSIONS) this.#forget();
+    if (this.#sessions.size > MAX_SESSIONS) this.#evict();
     return session;
   }
 
-  get active(): Session[] {
-    return [...this.#sessions.values()].filter(({ ended, unsure }) => !ended && !unsure);
+  get active(): ObservedSession[] {
+    return [...this.#sessions.values()].filter(({ ended, unknown }) => !ended && !unknown);
   }
 
-  open(source: string): Session[] {
+  open(source: string): ObservedSession[] {
     return [...this.#sessions.values()].filter((one) => one.source === source && !one.ended);
   }
 
-  doubt(source: string): void {
-    for (const session of this.open(source)) session.unsure = true;
+  /** Their agent may have gone: nothing is known about them until they send an event. */
+  markUnknown(source: string): void {
+    for (const session of this.open(source)) session.unknown = true;
   }
 
-  /** Who is at the end of a connection, if anything was heard over it. */
-  nameOf(source: string): string | undefined {
+  /** The agent at the other end of a connection, if it has sent anything. */
+  agentOn(source: string): string | undefined {
     const session = [...this.#sessions.values()].filter((one) => one.source === source).at(-1);
     return session && this.#plain(session);
   }
 
-  /** The name as it must be spoken to be unmistakable, and whether it must be: what begins may be anybody's. */
-  spoken(session: Session, phrases: Phrases, begins = false): { name: string; ambiguous: boolean } {
+  /** The agent's name, made unambiguous, and whether announcements need it. `starting`: a new session could be anyone's. */
+  naming(session: ObservedSession, phrases: Phrases, starting = false): { name: string; ambiguous: boolean } {
     const others = this.active.filter((one) => one !== session);
     const plain = this.#plain(session);
     const twin = others.some((one) => one.producer === session.producer);
     return {
       name: twin ? phrases.text("task", { agent: plain, number: session.number }) : plain,
-      ambiguous: others.length > 0 || (begins && this.#elsewhere(session).length > 0),
+      ambiguous: others.length > 0 || (starting && this.#ofOthers(session).length > 0),
     };
   }
 
-  /** Of other agents that are still there. */
-  #elsewhere({ producer }: Session): Session[] {
-    return [...this.#sessions.values()].filter((one) => one.producer !== producer && !one.unsure);
+  /** Sessions of other agents that are still connected. */
+  #ofOthers({ producer }: ObservedSession): ObservedSession[] {
+    return [...this.#sessions.values()].filter((one) => one.producer !== producer && !one.unknown);
   }
 
-  #plain(session: Session): string {
-    const namesakes = this.#elsewhere(session).filter(({ sound }) => sound === session.sound);
-    const id = nameOf({ agent_id: session.agent_id });
+  #plain(session: ObservedSession): string {
+    const namesakes = this.#ofOthers(session).filter(({ sound }) => sound === session.sound);
+    const id = agentName({ agent_id: session.agent_id });
     const longer = namesakes.length > 0 && id !== session.name ? `${session.name}, ${id}` : session.name;
-    // Two connections may claim one and the same id: then only their order tells them apart.
+    // Two connections may claim the same agent id: only a number tells them apart then.
     const double = namesakes.some(({ agent_id }) => agent_id === session.agent_id);
-    return double ? `${longer}, ${this.#place(session)}` : longer;
+    return double ? `${longer}, ${this.#connectionNumber(session)}` : longer;
   }
 
-  /** Which of the connections with this agent id it came over, by when they were first heard. */
-  #place({ producer, agent_id }: Session): number {
+  /** The number of this connection among those with the same agent id, in order of their first event. */
+  #connectionNumber({ producer, agent_id }: ObservedSession): number {
     const known = [
       ...new Set(
         [...this.#sessions.values()].filter((one) => one.agent_id === agent_id).map((one) => one.producer),
@@ -135,17 +142,119 @@ export class Sessions {
     return known.indexOf(producer) + 1;
   }
 
-  #forget(): void {
+  #evict(): void {
     const all = [...this.#sessions.values()];
     const gone = all.find(({ ended }) => ended) ?? all[0]!;
     this.#sessions.delete(gone.key);
-    this.#left(gone);
+    this.#evicted(gone);
   }
 }
 
-/** Names a person could not tell apart by ear. */
+/** Equal for names a person could not tell apart by ear. */
 const sound = (name: string): string =>
   name
     .normalize("NFKC")
     .toLowerCase()
     .replaceAll(/[^\p{L}\p{N}]+/gu, "");
+
+const MAX_TOOLS = 64;
+/** Tools named in one sentence: more are hard to remember by ear. */
+const MAX_NAMED = 3;
+
+/** Updates what is known about a session from one of its events. */
+export function observe(event: AgentEvent, session: ObservedSession, text: EventText): void {
+  const said = text.summary();
+  switch (event.type) {
+    case "aaep:agent.session.started":
+      session.about = said && [said];
+      return;
+    case "aaep:agent.state.changed": {
+      const { to_state } = event as StateChanged;
+      session.awaiting = to_state === "awaiting_input";
+      session.state = said
+        ? [said]
+        : text.phrases.say("state_other", { state: text.label(to_state.replaceAll("_", " ")) });
+      return;
+    }
+    case "aaep:agent.progress.updated": {
+      const { percent } = (event as ProgressUpdated).progress;
+      session.progress = said
+        ? [said]
+        : percent === undefined
+          ? undefined
+          : [text.phrases.own(`${text.phrases.percent(percent)}.`)];
+      return;
+    }
+    case "aaep:agent.tool.invoked": {
+      const { tool, tool_call_id, irreversible = false } = event as ToolInvoked;
+      session.tools.set(tool_call_id ?? tool, {
+        said: said ?? text.label(tool),
+        brief: text.brief() ?? text.label(tool),
+        irreversible,
+      });
+      if (session.tools.size > MAX_TOOLS) session.tools.delete(session.tools.keys().next().value!);
+      session.progress = undefined;
+      return;
+    }
+    case "aaep:agent.tool.completed": {
+      const { tool, tool_call_id, status } = event as ToolCompleted;
+      const known = session.tools.get(tool_call_id ?? tool);
+      const words = known?.brief ?? text.label(tool);
+      session.tools.delete(tool_call_id ?? tool);
+      // A failed irreversible call, or a timeout, may have taken effect all the same: claim neither.
+      if (status === "success") session.done = named(session.done, words);
+      else if (status === "error" && known?.irreversible === false)
+        session.undone = named(session.undone, words);
+      return;
+    }
+  }
+}
+
+/** Answers "what is happening?". Without a connection, the last known state may be outdated. */
+export function sessionStatus(
+  session: ObservedSession,
+  agent: string,
+  disconnected: boolean,
+  phrases: Phrases,
+): Run[] {
+  if (disconnected) return phrases.say("line_lost", { agent });
+  return phrases.say("named", { agent, words: currentActivity(session, phrases) });
+}
+
+function currentActivity(session: ObservedSession, phrases: Phrases): Run[] {
+  const tool = [...session.tools.values()].at(-1)?.said;
+  const doing = [tool ? [tool] : session.state, session.progress].filter((one) => one !== undefined);
+  return phrases.join(doing.length > 0 ? doing : [session.about ?? phrases.say("still_working")]);
+}
+
+/** A question of this session was settled. */
+export function observeOutcome(
+  session: ObservedSession,
+  outcome: QuestionOutcome | "ended" | "closed",
+  brief: Run | undefined,
+): void {
+  // It no longer waits for this answer.
+  if (session.awaiting) session.state = undefined;
+  if (brief && (outcome === "rejected" || outcome === "withdrawn"))
+    session.undone = named(session.undone, brief);
+}
+
+/** One sentence on what was and was not done since the last one; empty if there is nothing to report. */
+export function takeSummary(session: ObservedSession, phrases: Phrases): Run[][] {
+  const { done, undone } = session;
+  const slots = { done: listed(done, phrases), undone: listed(undone, phrases) };
+  session.done = [];
+  session.undone = [];
+  if (done.length > 0 && undone.length > 0) return [phrases.say("done_and_not", slots)];
+  if (done.length > 0) return [phrases.say("done", slots)];
+  return undone.length > 0 ? [phrases.say("not_done", slots)] : [];
+}
+
+const named = (before: readonly Run[], one: Run): Run[] => [...before, one].slice(-MAX_NAMED);
+
+/** "check the balance, find flights": without full stops, which would end the sentence. */
+function listed(runs: readonly Run[], phrases: Phrases): Run[] {
+  const shown = runs.map((one) => ({ ...one, text: one.text.replace(/[.。!！…]+$/u, "") }));
+  const comma = /^(?:ja|zh)/.test(phrases.language) ? "、" : /^ar/.test(phrases.language) ? "، " : ", ";
+  return shown.flatMap((one, index) => (index === 0 ? [one] : [phrases.own(comma), one]));
+}

@@ -1,4 +1,4 @@
-/** What a voice is handed: words in runs of one language each, and how urgent they are (2.2.9). */
+/** The unit a voice speaks: text in runs of one language each, with its urgency (2.2.9). */
 
 import type { Urgency } from "../../protocol/types.ts";
 import { directionOf } from "../../text/language.ts";
@@ -9,10 +9,10 @@ export interface Run {
   /** Undefined where the producer does not say. */
   readonly language: string | undefined;
   readonly direction: "ltr" | "rtl" | "auto";
-  /** No voice or table for this language: written down, never read by a wrong voice. */
+  /** There is no voice or braille table for this language: shown as text, never spoken by the wrong voice. */
   readonly kept?: true;
-  /** Said in place of a kept run, and left out where the run itself can be shown. */
-  readonly stand_in?: true;
+  /** Spoken instead of a `kept` run; left out where the run itself can be shown. */
+  readonly standIn?: true;
 }
 
 export type UtteranceKind =
@@ -34,23 +34,27 @@ export type UtteranceKind =
   | "digest"
   | "status";
 
-export interface Utterance {
+/** What an utterance is about. */
+export interface UtteranceSubject {
+  readonly session_id?: string;
+  /** The question this utterance is about. */
+  readonly reply_token?: string;
+  /** The question in its shortest form, action first, for a short braille display. */
+  readonly essence?: string;
+  /** The question itself, for user interfaces that show it on a screen. */
+  readonly asked?: Asked;
+}
+
+export interface Utterance extends UtteranceSubject {
   readonly id: number;
   readonly kind: UtteranceKind;
   readonly urgency: Urgency;
   readonly runs: readonly Run[];
-  /** How many words a listener takes in, for the pace. */
+  /** Number of spoken words, for the words-per-minute limit. */
   readonly words: number;
-  readonly session_id?: string;
-  /** The question this is about. */
-  readonly reply_token?: string;
-  /** The question in as few words as there are, action first: for a short braille display. */
-  readonly essence?: string;
-  /** The question itself, for those who put it on a screen. */
-  readonly asked?: Asked;
 }
 
-/** A question's sentences one by one, without those that say how to answer in words: buttons do that. */
+/** A question sentence by sentence, without the sentences on how to answer by voice: a screen has buttons for that. */
 export interface Asked {
   readonly step: "ask" | "read_back";
   readonly parts: readonly (readonly Run[])[];
@@ -61,7 +65,7 @@ export type Draft = Omit<Utterance, "id" | "words">;
 export const run = (text: string, language: string | undefined): Run => ({
   text,
   language,
-  // Without a language only the text itself can tell (CON-34).
+  // Without a declared language, the text itself decides the direction (CON-34).
   direction: language === undefined ? "auto" : directionOf(language),
 });
 
@@ -73,10 +77,10 @@ export function countWords(text: string): number {
   return words;
 }
 
-/** What is said aloud, or, with `written`, what is shown: kept text is read by nobody but stays on the page. */
+/** The text as shown (default), or as spoken with `written` false: `kept` runs are shown but not spoken. */
 export function textOf({ runs }: Pick<Utterance, "runs">, written = true): string {
   return runs
-    .filter(({ kept, stand_in }) => (written ? !stand_in : !kept))
+    .filter(({ kept, standIn }) => (written ? !standIn : !kept))
     .map(({ text }) => text)
     .join("");
 }

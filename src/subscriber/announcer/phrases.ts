@@ -1,5 +1,11 @@
-/** Sentences of a catalog filled with content: the frame in the listener's language, content in its own, as runs. */
-
+/**
+ * From catalog messages and event fields to runs of text. `Phrases` fills a message of the listener's catalog: the
+ * message is in the listener's language, inserted content keeps its own. `EventText` reads an event's text fields in
+ * the right language and verbosity, with untrusted characters neutralized.
+ */
+import type { AgentEvent, ProducerIdentity, Verbosity } from "../../protocol/types.ts";
+import { pickVariant, type VariantBase } from "../../text/language.ts";
+import { neutralize, oneLine, shorten } from "../../text/neutralize.ts";
 import type { Catalog, MessageKey } from "../catalogs/catalog.ts";
 import { catalogFor } from "../catalogs/index.ts";
 import { type Run, run } from "./utterance.ts";
@@ -16,7 +22,7 @@ export class Phrases {
   /** False where the listener's first language has no catalog, or no voice for it. */
   readonly fitting: boolean;
   readonly #plural: Intl.PluralRules;
-  /** Made once: making one takes longer than saying the sentence. */
+  /** Created once: constructing an Intl formatter is slower than formatting a sentence. */
   readonly #numbers: Intl.NumberFormat;
   readonly #percents: Intl.NumberFormat;
   readonly #can: (language: string) => boolean;
@@ -40,7 +46,7 @@ export class Phrases {
     this.#can = can;
   }
 
-  /** Content in its own language; a close relative of the frame's is not worth another voice in mid-sentence. */
+  /** Content in its own language. A regional variant of the catalog's language does not switch voices mid-sentence. */
   content(text: string, language: string | undefined): Run {
     return run(
       text,
@@ -65,18 +71,18 @@ export class Phrases {
         : (message[typeof count === "number" ? this.#plural.select(count) : "other"] ?? message.other ?? "");
     const runs: Run[] = [];
     let at = 0;
-    for (const place of template.matchAll(/\{(\w+)\}/g)) {
-      runs.push(this.own(template.slice(at, place.index)));
-      const value = slots[place[1]!] ?? "";
+    for (const slot of template.matchAll(/\{(\w+)\}/g)) {
+      runs.push(this.own(template.slice(at, slot.index)));
+      const value = slots[slot[1]!] ?? "";
       if (typeof value === "string") runs.push(this.own(value));
       else if (typeof value === "number") runs.push(this.own(this.number(value)));
       else if ("text" in value) runs.push(value);
       else runs.push(...value);
-      at = place.index + place[0].length;
+      at = slot.index + slot[0].length;
     }
     let rest = template.slice(at);
     const before = runs.map(({ text }) => text).join("");
-    // "Savings.." would be heard as a stumble.
+    // Avoid a doubled full stop, as in "Savings..".
     if (/^[.。]/.test(rest) && /[.!?…。！？؟]["'”’»）)」』]*$/u.test(before.trimEnd())) rest = rest.slice(1);
     runs.push(this.own(rest));
     return merge(runs);
@@ -96,9 +102,8 @@ export class Phrases {
     return this.#percents.format(value);
   }
 
-  /** "1 minute and 30 seconds"; the longer, the rounder. */
+  /** "1 minute and 30 seconds". Longer durations are rounded more coarsely. */
   duration(ms: number): string {
-    // Nobody needs to hear "4 minutes and 59 seconds".
     const step = ms > 120_000 ? 10 : 1;
     const seconds = Math.max(1, Math.round(ms / 1000 / step) * step);
     const hours = Math.floor(seconds / 3600);
@@ -133,7 +138,7 @@ export class Phrases {
     }
   }
 
-  /** Sentences one after the other, each closed before the next begins. */
+  /** Joins sentences, adding a full stop where one is missing. */
   join(parts: readonly (readonly Run[])[]): Run[] {
     const runs: Run[] = [];
     for (const part of parts) {
@@ -148,7 +153,7 @@ export class Phrases {
     return merge(runs);
   }
 
-  /** Text no voice can read is marked as kept, and a word about it is said in its stead. */
+  /** Marks text that no voice can speak as `kept` and adds a spoken stand-in for it. */
   keepUnspeakable(runs: readonly Run[]): { runs: readonly Run[]; languages: string[] } {
     const languages = [
       ...new Set(runs.flatMap(({ language }) => (this.speakable(language) ? [] : [language!]))),
@@ -159,24 +164,111 @@ export class Phrases {
       const instead = this.text("text_in", { language: this.languageName(one.language!) });
       return [
         { ...one, kept: true },
-        { ...this.own(` ${instead} `), stand_in: true },
+        { ...this.own(` ${instead} `), standIn: true },
       ];
     });
     return { runs: marked, languages };
   }
 }
 
-/** Neighbours in one language are one run: a voice change in mid-sentence is a break in the sentence. */
+/** Joins adjacent runs of one language: switching voices mid-sentence is audible as a break. */
 export function merge(runs: readonly Run[]): Run[] {
   const merged: Run[] = [];
   for (const one of runs) {
     if (one.text === "") continue;
     const last = merged.at(-1);
-    // Blanks and full stops have no language of their own.
+    // Spaces and punctuation have no language of their own.
     const neutral = !/[\p{L}\p{N}]/u.test(one.text);
     if (last && (neutral || (last.language === one.language && last.direction === one.direction)))
       merged[merged.length - 1] = { ...last, text: last.text + one.text };
     else merged.push(one);
   }
   return merged;
+}
+
+const FALLBACKS: Readonly<Record<Verbosity, readonly VariantBase[]>> = {
+  terse: ["summary_terse", "summary_normal", "summary_detailed"],
+  normal: ["summary_normal", "summary_terse", "summary_detailed"],
+  detailed: ["summary_detailed", "summary_normal", "summary_terse"],
+};
+/** Names and labels appear inside Earshot's own sentences, so they must be too short to imitate one. */
+const MAX_NAME_LENGTH = 80;
+
+export class EventText {
+  readonly phrases: Phrases;
+  readonly #event: AgentEvent;
+  readonly #languages: readonly string[];
+  readonly #verbosity: Verbosity;
+  #hidden = false;
+  #mixed = false;
+
+  constructor(event: AgentEvent, phrases: Phrases, languages: readonly string[], verbosity: Verbosity) {
+    this.#event = event;
+    this.phrases = phrases;
+    this.#languages = languages;
+    this.#verbosity = verbosity;
+  }
+
+  field(base: VariantBase): Run | undefined {
+    const found = pickVariant(this.#event, base, this.#languages);
+    return found && this.text(found.text, found.language);
+  }
+
+  summary(): Run | undefined {
+    for (const base of FALLBACKS[this.#verbosity]) {
+      const found = this.field(base);
+      if (found) return found;
+    }
+    return undefined;
+  }
+
+  /** The shortest summary. */
+  brief(): Run | undefined {
+    return this.field("summary_terse") ?? this.field("summary_normal");
+  }
+
+  /** A text of this event, in the event's primary language. */
+  plain(text: string): Run | undefined {
+    return this.text(text, this.#event.localization_hints?.primary_language);
+  }
+
+  text(text: string, language: string | undefined): Run | undefined {
+    const { text: clean, hidden, mixed } = neutralize(text, language);
+    this.#hidden ||= hidden;
+    this.#mixed ||= mixed;
+    const line = oneLine(clean);
+    if (line === "") return undefined;
+    const run = this.phrases.content(line, language);
+    // The declared text direction applies to the original text, not to its translations (CON-34).
+    const { primary_language, text_direction } = this.#event.localization_hints ?? {};
+    return text_direction !== undefined && language === primary_language
+      ? { ...run, direction: text_direction }
+      : run;
+  }
+
+  /** Includes a text in `warnings` without announcing it. */
+  check(text = ""): void {
+    this.text(text, undefined);
+  }
+
+  label(text: string): Run {
+    const run = this.plain(text) ?? this.phrases.own("?");
+    return { ...run, text: shorten(run.text, MAX_NAME_LENGTH) };
+  }
+
+  /** Warnings about deceptive characters in the texts read so far. */
+  warnings(): Run[][] {
+    return [
+      ...(this.#mixed ? [this.phrases.say("mixed_scripts")] : []),
+      ...(this.#hidden ? [this.phrases.say("hidden_text")] : []),
+    ];
+  }
+}
+
+/** A producer's name, made safe to insert in a sentence of Earshot's: one line, no sentence breaks, bounded. */
+export function agentName({ agent_name, agent_id }: ProducerIdentity): string {
+  const name = oneLine(neutralize(agent_name ?? agent_id).text)
+    .replace(/[.!?:;。！？：]+/gu, " ")
+    .trim();
+  return shorten(oneLine(name) || agent_id, MAX_NAME_LENGTH);
 }
