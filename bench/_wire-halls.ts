@@ -1,4 +1,5 @@
 /** The servers' side of the wire benchmark: one hall for each contender, in a process of its own. */
+
 import { mkdtempSync, rmSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { type AddressInfo, createServer as createNetServer, type Server, type Socket } from "node:net";
@@ -8,6 +9,7 @@ import { createSession } from "better-sse";
 import { type ServerOptions, Server as SocketIoServer } from "socket.io";
 import { WebSocketServer } from "ws";
 import { createProducer } from "../src/index.ts";
+import { hubOf } from "../src/producer/producer.ts";
 import { serve } from "../src/server/index.ts";
 
 export const KINDS = [
@@ -82,7 +84,7 @@ async function earshot(way: "http" | "unix" | "grpc"): Promise<Hall> {
     log: () => {},
   });
   const addresses = { http: String(serving.port), unix: serving.unix!, grpc: serving.grpc! };
-  return { at: addresses[way], token: serving.token!, send: (n) => void producer.hub.append(eventOf(n)) };
+  return { at: addresses[way], token: serving.token!, send: (n) => void hubOf(producer).append(eventOf(n)) };
 }
 
 export const HALLS: Record<Kind, () => Promise<Hall>> = {

@@ -8,6 +8,7 @@
  * each chunk to be safe. A machine that others use too has no steady wall time, so the ratio is of deliveries per second
  * of CPU, all threads of this process, the writes included; events per second by the clock on the wall are beside it.
  */
+
 import { closeSync, fdatasyncSync, mkdtempSync, openSync, rmSync, writeSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -15,7 +16,7 @@ import Database from "libsql";
 import { Engine } from "../src/delivery/engine.ts";
 import { createLog } from "../src/hub/log.ts";
 import type { LogEntry, LogStore } from "../src/hub/store.ts";
-import { createProducer } from "../src/producer/producer.ts";
+import { createProducer, hubOf } from "../src/producer/producer.ts";
 import { createIds } from "../src/protocol/ids.ts";
 import { openEmbeddedStore } from "../src/stores/embedded/store.ts";
 import { createMemoryStore } from "../src/stores/memory.ts";
@@ -195,7 +196,7 @@ async function reopen(): Promise<{ wall: number; cpu: number }> {
   const before = process.cpuUsage();
   const wall = await seconds(async () => {
     const again = await openEmbeddedStore({ directory });
-    const { hub } = createProducer({ agent_id: "org.example.bench", store: again, warn: () => {} });
+    const hub = hubOf(createProducer({ agent_id: "org.example.bench", store: again, warn: () => {} }));
     if (hub.engine.window.next !== many.length + 1) throw new Error("Not everything came back.");
     await again.close();
   });

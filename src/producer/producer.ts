@@ -64,8 +64,8 @@ export interface ProducerOptions extends ProducerIdentity {
 
 export interface Producer {
   readonly identity: ProducerIdentity;
-  /** Where transports plug in. */
-  readonly hub: Hub;
+  /** How many subscriptions there are now. */
+  readonly subscriptions: number;
   /** Completes when `work` returns, fails when it throws, cancels when the signal aborts. Rethrows what was thrown. */
   run<T>(spec: SessionSpec | Session, work: (session: Session) => T | Promise<T>): Promise<T>;
   /** A session you end yourself: complete, fail or cancel it. */
@@ -99,6 +99,16 @@ const HOUR_MS = 3_600_000;
 /** A recording may show an act without the question before it: nobody may take that for something done now. */
 const REPLAY_APART =
   "A producer either has sessions of its own or replays a recording, never both: make another producer for the recording.";
+
+/** Private, because whoever holds the hub can append to the log past the gate. */
+const hubs = new WeakMap<Producer, Hub>();
+
+/** The hub of a producer, for servers and tests. No entry point exports this. */
+export function hubOf(producer: Producer): Hub {
+  const hub = hubs.get(producer);
+  if (!hub) throw new EarshotError("not_a_producer", "Pass a producer made by createProducer.");
+  return hub;
+}
 
 export function createProducer(options: ProducerOptions): Producer {
   const { language = "en", languages = [], clock = systemClock, random = systemRandom } = options;
@@ -164,9 +174,11 @@ export function createProducer(options: ProducerOptions): Producer {
     play("live");
     return new Session(spec, context);
   };
-  return {
+  const producer: Producer = {
     identity,
-    hub,
+    get subscriptions() {
+      return hub.subscriptions;
+    },
     start,
     resume(session_id, { signal } = {}) {
       const session = left.get(session_id)?.session;
@@ -196,6 +208,8 @@ export function createProducer(options: ProducerOptions): Producer {
     },
     relay: createRelay(hub, ids, () => play("replay")),
   };
+  hubs.set(producer, hub);
+  return producer;
 }
 
 interface LeftOpen {

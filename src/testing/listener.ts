@@ -1,5 +1,7 @@
 /** A listener that follows a script: for people who test their own agents, above all their gates. */
+
 import type { Producer } from "../producer/producer.ts";
+import { hubOf } from "../producer/producer.ts";
 import { EXTENSION_URI } from "../protocol/extension.ts";
 import type {
   AwaitingClarification,
@@ -12,7 +14,7 @@ import type {
 } from "../protocol/types.ts";
 import { spokenBy } from "./spoken.ts";
 
-type Hub = Producer["hub"];
+type Hub = ReturnType<typeof hubOf>;
 type Principal = Parameters<Hub["subscribe"]>[1];
 type Subscription = NonNullable<ReturnType<Hub["subscribe"]>["subscription"]>;
 type Peer = Parameters<Hub["connect"]>[1];
@@ -51,7 +53,7 @@ export class TestListener {
   #peer: Peer | undefined;
 
   constructor(producer: Producer, options: ListenerOptions = {}) {
-    this.#hub = producer.hub;
+    this.#hub = hubOf(producer);
     this.#options = options;
     this.#principal = options.principal ?? LOCAL;
     const subscribed = this.#hub.subscribe(

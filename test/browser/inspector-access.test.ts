@@ -114,9 +114,9 @@ describe("who gets the Inspector", () => {
       kind: "accepted",
       value: { honored_capabilities: { supports_confirmation_reply: false } },
     });
-    expect(other.hub.subscriptions).toBe(1);
+    expect(other.subscriptions).toBe(1);
     gone.abort();
-    await expect.poll(() => other.hub.subscriptions).toBe(0);
+    await expect.poll(() => other.subscriptions).toBe(0);
   });
 
   it("beyond this machine it is offered only if asked for, and only to admins", async () => {

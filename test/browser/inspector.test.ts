@@ -163,7 +163,7 @@ describe.skipIf(skipsBrowser)(`the Inspector${BROWSER_NOTE}`, () => {
     await page.getByRole("button", { name: "Ask for this" }).click();
     await page.locator("#status", { hasText: "Captions: agreed on 2 events a second" }).waitFor();
     await page.locator("#captions .terms", { hasText: "2 events a second; terse" }).waitFor();
-    expect(demo.producer.hub.subscriptions).toBe(4);
+    expect(demo.producer.subscriptions).toBe(4);
     await page.fill("#languages", "en, not_a_language");
     await page.getByRole("button", { name: "Ask for this" }).click();
     await page.locator("#status", { hasText: '"not_a_language" is no language.' }).waitFor();
@@ -224,15 +224,15 @@ describe.skipIf(skipsBrowser)(`the Inspector${BROWSER_NOTE}`, () => {
     await page.fill("#address-token", elsewhere.token!);
     await page.getByRole("button", { name: "Listen there" }).click();
     await page.locator("#source", { hasText: "Listening to Other" }).waitFor();
-    expect(demo.producer.hub.subscriptions).toBe(0);
-    expect(other.hub.subscriptions).toBe(4);
+    expect(demo.producer.subscriptions).toBe(0);
+    expect(other.subscriptions).toBe(4);
     await other.run({ summary: "Looking around." }, (session) => session.say("Hello from elsewhere."));
     await items(page, "#braille").filter({ hasText: "Hello from elsewhere." }).waitFor();
     await page.locator("#timeline tr", { hasText: "Session completed" }).waitFor();
     expect(await page.locator("#speak").isDisabled()).toBe(true);
     await page.locator("#return").click();
     await page.locator("#source", { hasText: "Listening to Demo assistant" }).waitFor();
-    await expect.poll(() => other.hub.subscriptions).toBe(0);
+    await expect.poll(() => other.subscriptions).toBe(0);
     expect(page.watched.requests.filter((url) => url.startsWith(elsewhere.http))).toEqual([]);
   });
 });

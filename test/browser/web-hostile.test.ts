@@ -187,13 +187,13 @@ describe.skipIf(skipsBrowser)(`a question under rough hands and in rough pages${
     const modal = () => dialogOf(page).evaluateAll((all) => all.map((one) => one.matches(":modal")));
     await expect.poll(modal).toEqual([true]);
     expect(await focused(page)).toBe("h2 #question Question from Bank");
-    expect(place.agent.hub.subscriptions).toBe(1);
+    expect(place.agent.subscriptions).toBe(1);
     await page.evaluate(() => document.querySelector("earshot-live")!.remove());
     expect(await page.title()).toBe("My bank");
     await page.click("#message");
     await page.keyboard.type("free");
     expect(await page.inputValue("#message")).toBe("free");
-    await expect.poll(() => place.agent.hub.subscriptions).toBe(0);
+    await expect.poll(() => place.agent.subscriptions).toBe(0);
   });
 
   it("keeps what was typed into it when it is put off, or out of sight", async () => {
@@ -260,7 +260,7 @@ describe.skipIf(skipsBrowser)(`a question under rough hands and in rough pages${
       second.setAttribute("account", "second");
       document.querySelector("main")!.append(second);
     });
-    await expect.poll(() => place.agent.hub.subscriptions).toBe(2);
+    await expect.poll(() => place.agent.subscriptions).toBe(2);
     const asked = ask();
     await dialogOf(page).waitFor();
     await page.waitForTimeout(1_200);

@@ -55,7 +55,7 @@ describe.skipIf(skipsBrowser)(`several tabs${BROWSER_NOTE}`, () => {
 
   it("six of them share one connection; only the one looked at last speaks and asks, and its reply goes through (F17)", async () => {
     const pages = await open(6);
-    expect(place.agent.hub.subscriptions).toBe(1);
+    expect(place.agent.subscriptions).toBe(1);
     const looked = pages[2]!;
     // The person goes there.
     await looked.bringToFront();
@@ -71,7 +71,7 @@ describe.skipIf(skipsBrowser)(`several tabs${BROWSER_NOTE}`, () => {
     // All of them have it to read.
     for (const page of pages)
       await page.locator("earshot-live .output", { hasText: "Your savings have grown." }).waitFor();
-    expect(place.agent.hub.subscriptions).toBe(1);
+    expect(place.agent.subscriptions).toBe(1);
   });
 
   it("the one that holds the line is killed in mid-question: another takes it over, and the answer counts once", async () => {
@@ -127,7 +127,7 @@ describe.skipIf(skipsBrowser)(`several tabs${BROWSER_NOTE}`, () => {
     });
     await openPage(context, place.url);
     const page = await openPage(context, place.url);
-    expect(place.agent.hub.subscriptions).toBe(2);
+    expect(place.agent.subscriptions).toBe(2);
     const done = transfer(place.agent, { count: 0 });
     await approve(page);
     expect((await done).ran).toBe(true);

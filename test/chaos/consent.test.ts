@@ -1,6 +1,8 @@
 /** Faults around a question: clocks that jump, processes that sleep, floods, races. */
+
 import { describe, expect, it } from "vitest";
 import { Question } from "../../src/hub/questions.ts";
+import { hubOf } from "../../src/producer/producer.ts";
 import type { Clock } from "../../src/protocol/clock.ts";
 import type { AwaitingConfirmation, ConfirmationReply } from "../../src/protocol/types.ts";
 import { TestListener } from "../../src/testing/listener.ts";
@@ -12,7 +14,7 @@ describe("F22: a flood", () => {
   it("of subscriptions is capped for each identity, and nobody else notices", async () => {
     const world = await openWorld({ hub: { max_subscriptions_per_principal: 8, max_subscriptions: 20 } });
     const subscribe = (id: string) =>
-      world.agent.hub.subscribe(
+      hubOf(world.agent).subscribe(
         { type: "subscription.request", aaep_version: "1.0.0", subscriber_id: "x", capabilities: {} },
         { ...ADA, id },
         "memory",
@@ -21,7 +23,7 @@ describe("F22: a flood", () => {
     expect(flood.filter((type) => type === "subscription.accepted")).toHaveLength(8);
     expect(subscribe("ada")).toBe("subscription.accepted");
     await world.advance(31);
-    expect(world.agent.hub.subscriptions).toBe(1);
+    expect(world.agent.subscriptions).toBe(1);
   });
 
   it("of questions is capped for each person and each session", async () => {

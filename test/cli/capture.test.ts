@@ -149,7 +149,7 @@ describe("earshot capture", () => {
     const again = await serve(agent, { port, log: () => undefined });
     agents = [again];
     await capture.told("Connected again.");
-    expect(agent.hub.subscriptions).toBe(1);
+    expect(agent.subscriptions).toBe(1);
     await bankSession(agent);
     expect(await capture.code).toBe(0);
   });
@@ -274,5 +274,5 @@ describe("earshot capture", () => {
 });
 
 async function joined(agent: Awaited<ReturnType<typeof startAgent>>["agent"]): Promise<void> {
-  while (agent.hub.subscriptions === 0) await new Promise((resolve) => setImmediate(resolve));
+  while (agent.subscriptions === 0) await new Promise((resolve) => setImmediate(resolve));
 }

@@ -1,6 +1,7 @@
 /** A person at a terminal in this process: an agent, a subscription, `listenIn` and a clock that moves when told to. */
+
 import { type ListenOptions, listenIn } from "../../src/cli/listen/listen-in.ts";
-import { createProducer } from "../../src/producer/producer.ts";
+import { createProducer, hubOf } from "../../src/producer/producer.ts";
 import { Subscriber } from "../../src/subscriber/index.ts";
 import { createFakeClock, type FakeClock } from "../../src/testing/clock.ts";
 import { createMemoryClient } from "../../src/transports/memory/client.ts";
@@ -28,7 +29,7 @@ export const lights = {
 export async function sitDown(options: ListenOptions & { tty?: boolean; clock?: FakeClock } = {}) {
   const { tty = true, clock = createFakeClock(), ...rest } = options;
   const agent = createProducer({ agent_id: "planner", agent_name: "Planner", clock });
-  const client = createMemoryClient(agent.hub, { id: "local", role: "reply", audiences: "all" });
+  const client = createMemoryClient(hubOf(agent), { id: "local", role: "reply", audiences: "all" });
   const subscriber = await new Subscriber(client, { languages: ["en"], clock }).connect();
   const at = terminal({ tty });
   const ended = listenIn(at.io, subscriber, { bell: false, clock, ...rest });

@@ -221,7 +221,7 @@ describe("earshot listen says what is wrong, and what to do", () => {
     expect(code).toBe(1);
     expect(err).toMatch(/^earshot: .*brltty/i);
     expect(out).toBe("");
-    await vi.waitFor(() => expect(agent.hub.subscriptions).toBe(0));
+    await vi.waitFor(() => expect(agent.subscriptions).toBe(0));
   });
 
   it("an address that swallows everything: it says so, and Ctrl+C works", async () => {

@@ -34,7 +34,7 @@ async function record(file: string): Promise<void> {
   const { agent, serving } = await startAgent();
   agents.push(serving);
   const capture = begin("capture", serving.http, "-o", file, "--sessions", "1", "--quiet");
-  await until(() => agent.hub.subscriptions > 0);
+  await until(() => agent.subscriptions > 0);
   await bankSession(agent);
   expect(await capture.code).toBe(0);
 }

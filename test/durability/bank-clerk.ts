@@ -2,10 +2,11 @@
  * The process that is killed: an agent on the log on disk, a person who answers, and a bank whose book is a file. What
  * it must answer for is written down in the same breath, in a diary that outlives it: kill -9 does not take back a write.
  */
+
 import { appendFileSync, existsSync, readFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { createRecord } from "../../src/hub/record.ts";
-import { createProducer, type Producer } from "../../src/producer/producer.ts";
+import { createProducer, hubOf, type Producer } from "../../src/producer/producer.ts";
 import type { Session } from "../../src/producer/session.ts";
 import { EXTENSION_URI } from "../../src/protocol/extension.ts";
 import { type FilePort, nodeFiles } from "../../src/stores/embedded/file-port.ts";
@@ -87,7 +88,7 @@ function listen(agent: Producer): void {
     ...(last?.kind === "heard" ? { last_event_id: last.event_id } : {}),
   };
   const ada = { id: "ada", role: "reply", audiences: "all" } as const;
-  const subscribed = agent.hub.subscribe(
+  const subscribed = hubOf(agent).subscribe(
     {
       type: "subscription.request",
       aaep_version: "1.0.0",
@@ -110,7 +111,7 @@ function listen(agent: Producer): void {
     subscription_id: subscription.id,
     again: subscription.id === joined?.subscription_id,
   });
-  agent.hub.connect(subscription, {
+  hubOf(agent).connect(subscription, {
     send: ({ json, event_id, cursor }) => {
       const event = JSON.parse(json) as Record<string, unknown>;
       const { type, session_id, chunk, reply_token, output_id } = event as Record<string, string>;
@@ -138,7 +139,7 @@ function listen(agent: Producer): void {
     const decision = mood <= 2 ? "reject" : "accept";
     const reply = () => {
       write({ kind: "answered", reply_token: token, decision });
-      agent.hub.handle(
+      hubOf(agent).handle(
         {
           type: "confirmation.reply",
           reply_token: token,

@@ -1,4 +1,5 @@
 /** Deadlines, sleeping processes and things that go away in time, from the log on disk. */
+
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -6,6 +7,7 @@ import fc from "fast-check";
 import { afterAll, describe, expect, it } from "vitest";
 import { encodeEventId } from "../../src/delivery/cursor.ts";
 import { auditField, recordOf, verifyRecord } from "../../src/hub/record.ts";
+import { hubOf } from "../../src/producer/producer.ts";
 import type { Clock } from "../../src/protocol/clock.ts";
 import { openEmbeddedStore, readLog } from "../../src/stores/embedded/store.ts";
 import { createFakeClock, listen } from "../../src/testing/index.ts";
@@ -138,7 +140,7 @@ describe("what retention removes", () => {
     const ear = listen(agent, { capabilities: { preferred_languages: ["tlh"] } } as never);
     await agent.run({ summary: "Hello." }, (session) => session.say("Hello. "));
     await until(store, () => ear.events.length > 0);
-    agent.hub.closeAll("producer_shutdown", "Goodbye.");
+    hubOf(agent).closeAll("producer_shutdown", "Goodbye.");
     for (let i = 0; i < 30; i++)
       await agent.run({ summary: "Counting." }, (session) => session.say(`Number ${i}. `));
     await store.compact();

@@ -131,7 +131,7 @@ describe("a gRPC line that is cut at random bytes", () => {
     const { subscription_id } = await first.type("subscription.accepted");
     cable.cut();
     await first.ended;
-    await eventually(() => here.producer.hub.subscriptions === 0, "its place is free");
+    await eventually(() => here.producer.subscriptions === 0, "its place is free");
     const second = new Bare({ ...here.server, port: cable.port }, options);
     second.send(strange);
     expect((await second.type("subscription.accepted"))["subscription_id"]).not.toBe(subscription_id);

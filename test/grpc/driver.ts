@@ -2,8 +2,10 @@
  * The scenarios' driver over gRPC. Whether everything has arrived is asked on the connection itself: a GetManifest that
  * is answered came after all that was sent before it, in both directions.
  */
+
 import * as grpc from "@grpc/grpc-js";
 import type { Producer } from "../../src/producer/producer.ts";
+import { hubOf } from "../../src/producer/producer.ts";
 import type { Handled, Incoming } from "../../src/protocol/hub-port.ts";
 import type { CoreEvent, OtherMessage, SubscriptionAccepted } from "../../src/protocol/types.ts";
 import { type ServingGrpc, serveGrpc } from "../../src/server/grpc/grpc.ts";
@@ -33,8 +35,8 @@ async function openPlace(agent: Producer): Promise<Place> {
     handled: [],
     heard: 0,
   };
-  const handle = agent.hub.handle.bind(agent.hub);
-  agent.hub.handle = async (message, ...rest) => {
+  const handle = hubOf(agent).handle.bind(hubOf(agent));
+  hubOf(agent).handle = async (message, ...rest) => {
     const handled = await handle(message, ...rest);
     place.handled.push(handled);
     return handled;
@@ -186,7 +188,7 @@ export const grpcDriver: Driver = {
       },
       async send(message: Incoming, as) {
         // On a stream everybody is who opened it; somebody else, or later, there is only the hub itself.
-        if (as || !call) return agent.hub.handle(message, as ?? principal);
+        if (as || !call) return hubOf(agent).handle(message, as ?? principal);
         const { length } = place.handled;
         write(message);
         await settlePlace(place, turn);

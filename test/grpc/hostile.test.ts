@@ -160,7 +160,7 @@ describe("random bytes on the socket", () => {
       });
     };
     for (let i = 0; i < STREAMS; i += 25) await Promise.all(Array.from({ length: 25 }, one));
-    expect(producer.hub.subscriptions).toBe(0);
+    expect(producer.subscriptions).toBe(0);
     await stillServes(server);
   }, 300_000);
 

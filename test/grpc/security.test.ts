@@ -53,7 +53,7 @@ describe("a bearer token in metadata", () => {
     expect(await bare.ended).toMatchObject({ code: grpc.status.UNAUTHENTICATED });
     expect(await bare.trailer("aaep-close-reason")).toBe("authentication_failed");
     expect(bare.messages).toEqual([]);
-    expect(producer.hub.subscriptions).toBe(0);
+    expect(producer.subscriptions).toBe(0);
     await expect(listen({ server }, { token: token || "x" })).rejects.toMatchObject({
       code: "authentication_failed",
       reconnect: false,
@@ -174,7 +174,7 @@ describe("the name a gRPC server is called by", () => {
       bare.send(REQUEST);
       expect((await bare.ended).code).toBe(grpc.status.PERMISSION_DENIED);
     }
-    expect(producer.hub.subscriptions).toBe(0);
+    expect(producer.subscriptions).toBe(0);
     const client = new grpc.Client(`127.0.0.1:${server.port}`, grpc.credentials.createInsecure(), {
       "grpc.default_authority": "evil.example",
     });

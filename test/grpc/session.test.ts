@@ -97,7 +97,7 @@ describe("a subscription over gRPC", () => {
     expect(await bare.type("subscription.rejected")).toMatchObject({
       reason_code: "capabilities_incompatible",
     });
-    expect(producer.hub.subscriptions).toBe(1);
+    expect(producer.subscriptions).toBe(1);
     await producer.run({ summary: "Still here." }, async () => {});
     await bare.type("aaep:agent.session.completed");
   });
@@ -164,7 +164,7 @@ describe("a subscription over gRPC", () => {
     bare.send({ type: "subscription.close", subscription_id: bare.id, reason_code: "subscriber_shutdown" });
     expect((await bare.ended).code).toBe(grpc.status.OK);
     expect(await bare.trailer("aaep-close-reason")).toBe("subscriber_closed");
-    expect(producer.hub.subscriptions).toBe(0);
+    expect(producer.subscriptions).toBe(0);
   });
 
   it("of a listener that vanishes without our extension is over: TRN-08, HS-20", async () => {
@@ -173,7 +173,7 @@ describe("a subscription over gRPC", () => {
     bare.send({ ...REQUEST, capabilities: { supports_confirmation_reply: true } });
     await bare.type("subscription.accepted");
     bare.call.cancel();
-    await eventually(() => producer.hub.subscriptions === 0, "nobody listens");
+    await eventually(() => producer.subscriptions === 0, "nobody listens");
   });
 
   it("goes on listening when the caller has ended its half, and refuses one that ended it before asking", async () => {
@@ -258,12 +258,12 @@ describe("a line over gRPC that drops", () => {
     await stranger.type("subscription.accepted");
     // Quiet is not dead: for several heartbeats nothing is said, and nobody is let go.
     await new Promise((resolve) => setTimeout(resolve, 1_000));
-    expect(here.producer.hub.subscriptions).toBe(1);
+    expect(here.producer.subscriptions).toBe(1);
     const listener = await listen(here, { silenceMs: 1_200 }, cable.url);
     const states: string[] = [];
     listener.on("line", ({ state }) => states.push(state));
     cable.freeze();
-    await eventually(() => here.producer.hub.subscriptions === 1, "the server has noticed");
+    await eventually(() => here.producer.subscriptions === 1, "the server has noticed");
     await eventually(() => states.join() === "lost,connected", "the listener has noticed, and is back");
   });
 

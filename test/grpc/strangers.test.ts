@@ -159,7 +159,7 @@ describe.skipIf(skips)(`Python's grpcio${note}`, () => {
       expect.arrayContaining(["aaep:agent.awaiting.clarification", "aaep:agent.awaiting.confirmation"]),
     );
     expect(result.heard.at(-1)).toBe("aaep:agent.session.completed");
-    expect(producer.hub.subscriptions).toBe(0);
+    expect(producer.subscriptions).toBe(0);
   });
 
   it("is told by status and trailers that its token is wrong: GRPC-04", async () => {

@@ -1,6 +1,8 @@
 /** The bindings as the appendix has them (B.1, B.2): one table of behaviours, each over SSE and over WebSocket. */
+
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { WebSocket } from "ws";
+import { hubOf } from "../../src/producer/producer.ts";
 import type { Principal } from "../../src/protocol/principal.ts";
 import { type Caller, type Frame, requestWith, TRANSPORTS } from "./callers.ts";
 import { LOCAL } from "./hall.ts";
@@ -107,7 +109,7 @@ describe.each(TRANSPORTS)("over %s", (transport, call) => {
         tool_call_id: `call_${size}`,
         args_summary: filler,
       };
-      await agent.hub.append(event);
+      await hubOf(agent).append(event);
       const { json } = await caller.until((frame) => frame.json.tool_call_id === `call_${size}`);
       expect(json.args_summary).toBe(filler);
       const request = requestWith({ extensions: { "com.example": { filler } } });
@@ -203,7 +205,7 @@ describe.each(TRANSPORTS)("over %s", (transport, call) => {
       await caller.untilType("subscription.rejected");
       expect(await caller.ended).toEqual({ code: 4004, reason: "The subscription was rejected." });
     }
-    expect(agent.hub.subscriptions).toBe(0);
+    expect(agent.subscriptions).toBe(0);
   });
 
   it("a listener leaves by a message, and the line ends with it: TRN-07", async () => {
@@ -216,13 +218,13 @@ describe.each(TRANSPORTS)("over %s", (transport, call) => {
     });
     if (posted) expect(posted.status).toBe(204);
     else expect(await caller.ended).toMatchObject({ code: 4005 });
-    expect(agent.hub.subscriptions).toBe(0);
+    expect(agent.subscriptions).toBe(0);
   });
 
   it("the agent's own end of it is said first, with the reason and what to do: TRN-07, HS-19", async () => {
     const { agent, hall } = await open();
     const caller = await call(hall);
-    agent.hub.closeAll("producer_shutdown", "The agent is shutting down.");
+    hubOf(agent).closeAll("producer_shutdown", "The agent is shutting down.");
     const { code, reason } = await caller.ended;
     const close = caller.frames.find(({ json }) => json.type === "subscription.close")!;
     expect(close).toMatchObject({
@@ -253,7 +255,7 @@ describe.each(TRANSPORTS)("over %s", (transport, call) => {
     expect(await asked).toMatchObject({ ran: false, outcome: "disconnected" });
     expect(await caller.ended).toBeDefined();
     expect(question).toBeDefined();
-    await vi.waitFor(() => expect(agent.hub.subscriptions).toBe(0));
+    await vi.waitFor(() => expect(agent.subscriptions).toBe(0));
   });
 
   it("goes on exactly after the last event, without a word twice: TRN-05, SSE-05, WS-06 (CON-16)", async () => {
@@ -339,7 +341,7 @@ describe.each(TRANSPORTS)("over %s", (transport, call) => {
     void agent.run({ summary: "Hello." }, () => {});
     await second.untilType("aaep:agent.session.completed");
     expect(eventsOf(first)).toEqual([]);
-    expect(agent.hub.subscriptions).toBe(1);
+    expect(agent.subscriptions).toBe(1);
   });
 
   it("somebody else's subscription cannot be opened or resumed, and looks like one that never was (SEC-13)", async () => {
@@ -387,6 +389,6 @@ describe.each(TRANSPORTS)("over %s", (transport, call) => {
       const socket = new WebSocket(`ws://127.0.0.1:${hall.port}/aaep/v1/ws`, "aaep.v1");
       expect(await new Promise((resolve) => socket.on("close", resolve))).toBe(4002);
     }
-    expect(agent.hub.subscriptions).toBe(0);
+    expect(agent.subscriptions).toBe(0);
   });
 });

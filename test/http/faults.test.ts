@@ -1,9 +1,10 @@
 /** What goes wrong between two machines, each fault from the catalogue with what must come of it. */
+
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import { WebSocketServer } from "ws";
-import { createProducer, type Producer } from "../../src/producer/producer.ts";
+import { createProducer, hubOf, type Producer } from "../../src/producer/producer.ts";
 import type { OutputStreaming } from "../../src/protocol/types.ts";
 import { serve } from "../../src/server/index.ts";
 import { type ConnectOptions, subscribe } from "../../src/subscriber/index.ts";
@@ -67,7 +68,7 @@ describe.each(TRANSPORTS)("over %s", (transport, call) => {
     };
     const EVENTS = 300;
     for (let n = 0; n < EVENTS; n++) {
-      await agent.hub.append({ ...event, tool_call_id: `call_${n}` });
+      await hubOf(agent).append({ ...event, tool_call_id: `call_${n}` });
       await peer.until(({ json }) => json.tool_call_id === `call_${n}`);
     }
     await session.complete();
@@ -111,7 +112,7 @@ describe.each(TRANSPORTS)("over %s", (transport, call) => {
     }
     await session.complete();
     await new Promise((resolve) => setImmediate(resolve));
-    agent.hub.closeAll("producer_shutdown", "The agent is shutting down.");
+    hubOf(agent).closeAll("producer_shutdown", "The agent is shutting down.");
     const stopped = hall.stop();
     caller.socket.resume();
     await Promise.all([stopped, caller.ended]);
@@ -141,7 +142,7 @@ describe.each(TRANSPORTS)("over %s", (transport, call) => {
       tool_call_id: "call_1",
       args_summary: "x".repeat(60_000),
     };
-    await agent.hub.append(event);
+    await hubOf(agent).append(event);
     const { code, reason } = await caller.ended;
     if (transport === "sse")
       expect(caller.frames.at(-1)!.json).toMatchObject({
@@ -171,7 +172,7 @@ describe("subscribe()", () => {
     const caller = await call(hall);
     caller.socket.pause();
     await new Promise<void>((resolve) => {
-      const look = () => (agent.hub.subscriptions === 0 ? resolve() : void setTimeout(look, 5));
+      const look = () => (agent.subscriptions === 0 ? resolve() : void setTimeout(look, 5));
       look();
     });
     expect(hall.held).toBe(0);

@@ -2,9 +2,11 @@
  * A real server on loopback for one agent, and both ends of every connection to it: with them in hand a test can wait
  * until everything that was sent has arrived, instead of sleeping and hoping.
  */
+
 import { createServer, type IncomingMessage, request } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import type { Producer } from "../../src/producer/producer.ts";
+import { hubOf } from "../../src/producer/producer.ts";
 import type { Handled, Incoming } from "../../src/protocol/hub-port.ts";
 import type { Principal } from "../../src/protocol/principal.ts";
 import { createSite, type ServeOptions, type Site } from "../../src/server/index.ts";
@@ -62,8 +64,8 @@ export class Hall {
       stopped ??= Promise.all([new Promise((resolve) => server.close(resolve)), websockets.close()]);
       return stopped;
     });
-    const handle = agent.hub.handle.bind(agent.hub);
-    agent.hub.handle = async (message: Incoming, ...rest) => {
+    const handle = hubOf(agent).handle.bind(hubOf(agent));
+    hubOf(agent).handle = async (message: Incoming, ...rest) => {
       const handled = await handle(message, ...rest);
       hall.handled.push(handled);
       return handled;

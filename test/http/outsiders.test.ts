@@ -160,7 +160,7 @@ describe("over stdio", () => {
     await serving.closed;
     const line = String(output.read() ?? "");
     expect(JSON.parse(line)).toMatchObject({ id: "a", result: { type: "subscription.accepted" } });
-    expect(agent.hub.subscriptions).toBe(0);
+    expect(agent.subscriptions).toBe(0);
     await agent.close();
   });
 });

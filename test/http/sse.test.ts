@@ -13,9 +13,9 @@ describe("SSE", () => {
     const clock = createFakeClock();
     const { agent, hall } = await open({ clock });
     await hall.post("/subscriptions", requestWith());
-    expect(agent.hub.subscriptions).toBe(1);
+    expect(agent.subscriptions).toBe(1);
     await clock.advance(31_000);
-    expect(agent.hub.subscriptions).toBe(0);
+    expect(agent.subscriptions).toBe(0);
   });
 
   it("heartbeats are comments: they keep the line busy and move no cursor", async () => {

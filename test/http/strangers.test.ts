@@ -1,4 +1,5 @@
 /** What clients do that nobody here wrote: odd, legal, and easily answered with silence or with nonsense. */
+
 import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:http";
@@ -10,7 +11,7 @@ import { promisify } from "node:util";
 import { gzipSync } from "node:zlib";
 import express from "express";
 import { describe, expect, it, vi } from "vitest";
-import { createProducer } from "../../src/producer/producer.ts";
+import { createProducer, hubOf } from "../../src/producer/producer.ts";
 import { createSite, generateSigningKey, serveIpc } from "../../src/server/index.ts";
 import { findProgram } from "../interop/programs.ts";
 import { call, dial, later, listen, openStream, REQUEST, raw, world } from "../security/wire-support.ts";
@@ -251,7 +252,7 @@ describe("a request that cannot be taken as it was sent", () => {
 
   it("a fault of the program itself is a 500 that says so, and is logged", async () => {
     const { server, producer, logs } = await world();
-    vi.spyOn(producer.hub, "subscribe").mockImplementation(() => {
+    vi.spyOn(hubOf(producer), "subscribe").mockImplementation(() => {
       throw new Error("a bug");
     });
     const answer = await call(`${server.http}${SUBSCRIPTIONS}`, {

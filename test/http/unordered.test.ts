@@ -2,7 +2,7 @@
 
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { createProducer } from "../../src/producer/producer.ts";
+import { createProducer, hubOf } from "../../src/producer/producer.ts";
 import type { AgentEvent } from "../../src/protocol/types.ts";
 import { Subscriber } from "../../src/subscriber/subscriber.ts";
 import { createMemoryClient } from "../../src/transports/memory/client.ts";
@@ -35,7 +35,7 @@ it("TRN-04, CON-09: text said over an unordered transport is heard as it was sai
       async (draws, words) => {
         const agent = createProducer({ agent_id: "planner", warn: () => {} });
         const { carry, turn } = bag(draws);
-        const transport = createMemoryClient(agent.hub, LOCAL, { carry });
+        const transport = createMemoryClient(hubOf(agent), LOCAL, { carry });
         const listener = new Subscriber(transport, {});
         await listener.connect();
         const heard: AgentEvent[] = [];
@@ -60,7 +60,7 @@ it("TRN-04, CON-09: text said over an unordered transport is heard as it was sai
 
 it("CON-09: over transports that keep order nothing is numbered", async () => {
   const agent = createProducer({ agent_id: "planner", warn: () => {} });
-  const listener = new Subscriber(createMemoryClient(agent.hub, LOCAL), {});
+  const listener = new Subscriber(createMemoryClient(hubOf(agent), LOCAL), {});
   await listener.connect();
   const heard: AgentEvent[] = [];
   listener.on("event", (event) => heard.push(event));

@@ -37,7 +37,7 @@ describe("WebSocket", () => {
     expect(rejected.json.reason_message).toMatch(/one subscription per connection/);
     void agent.run({ summary: "Hello." }, () => {});
     await caller.untilType("aaep:agent.session.completed");
-    expect(agent.hub.subscriptions).toBe(1);
+    expect(agent.subscriptions).toBe(1);
   });
 
   it("anything but a request first is rejected with 4001, and what cannot be read later is passed over: WS-04", async () => {

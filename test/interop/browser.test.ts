@@ -231,7 +231,7 @@ describe.skipIf(skipsBrowser)(`in Chromium${BROWSER_NOTE}`, () => {
     await page.waitForFunction(() => document.title === "listening");
     expect(await confirm(agent)).toMatchObject({ accepted: true });
     expect(await types).toContain("aaep:agent.awaiting.confirmation");
-    expect(agent.hub.subscriptions).toBe(0);
+    expect(agent.subscriptions).toBe(0);
   });
 
   describe("with six streams open, as many as a browser gives one HTTP/1.1 server (F17)", () => {

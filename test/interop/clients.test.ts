@@ -111,7 +111,7 @@ describe("the eventsource package", () => {
     await until(() => heard.join("").endsWith("After. "));
     expect(heard.join("")).toBe("Before. Meanwhile. After. ");
     for (const [last, event_id] of ids) expect(last).toBe(event_id);
-    expect(agent.hub.subscriptions).toBe(1);
+    expect(agent.subscriptions).toBe(1);
   });
 });
 

@@ -164,7 +164,7 @@ describe("as a web-standard handler", () => {
       await heard.untilType("aaep:agent.session.completed");
       expect(heard.text).toBe("One moment. ".repeat(200));
       await sub.close();
-      expect(agent.hub.subscriptions).toBe(0);
+      expect(agent.subscriptions).toBe(0);
     },
   );
 
@@ -199,9 +199,9 @@ describe("as a web-standard handler", () => {
     const [cancelled, aborted] = [await open(), await open()];
     const session = agent.start({ summary: "Much." });
     for (let i = 0; i < 100; i++) await session.progress({ percent: i / 2, description: "x".repeat(2_000) });
-    expect(agent.hub.subscriptions).toBe(2);
+    expect(agent.subscriptions).toBe(2);
     await cancelled.reader.cancel();
     aborted.abort.abort();
-    await vi.waitFor(() => expect(agent.hub.subscriptions).toBe(0));
+    await vi.waitFor(() => expect(agent.subscriptions).toBe(0));
   });
 });

@@ -2,13 +2,14 @@
  * An agent that is stopped on purpose, with a log that outlives it, leaves everything open for the next process: nobody
  * is taken for gone, no question is settled, and what runs on a yes may end. Without such a log it says goodbye.
  */
+
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterEach, describe, expect, it } from "vitest";
 import type { AuditRecord } from "../../src/hub/options.ts";
-import { createProducer } from "../../src/producer/producer.ts";
+import { createProducer, hubOf } from "../../src/producer/producer.ts";
 import type { AgentEvent } from "../../src/protocol/types.ts";
 import { serve } from "../../src/server/index.ts";
 import { openEmbeddedStore } from "../../src/stores/embedded/store.ts";
@@ -70,7 +71,7 @@ describe("an agent that is stopped, with a log that outlives it", () => {
 
   it("tells those who can resume only that the line ends, and the others that the subscription does (HS-19)", async () => {
     const lives = new Lives({}, durable());
-    const { hub } = lives.life.agent;
+    const hub = hubOf(lives.life.agent);
     const told: string[] = [];
     const connect = (name: string, transport: string) => {
       const { subscription } = hub.subscribe(

@@ -1,7 +1,8 @@
 /** Two hubs over one log: what one appends, the backplane brings to the listeners of both, and cursors hold at either. */
+
 import { expect, it } from "vitest";
 import { createMemoryBackplane } from "../../src/backplanes/memory.ts";
-import { createProducer } from "../../src/producer/producer.ts";
+import { createProducer, hubOf } from "../../src/producer/producer.ts";
 import { createMemoryStore } from "../../src/stores/memory.ts";
 import { createFakeClock } from "../../src/testing/clock.ts";
 import { TRANSFER } from "../support/driver.ts";
@@ -13,7 +14,7 @@ it("a hub that only delivers says the same, in the same order, under the same id
   const [store, backplane] = [createMemoryStore(), createMemoryBackplane()];
   const given = { agent_id: "com.example.bank", warn: () => {}, clock, store, backplane };
   const agent = createProducer(given);
-  const { hub: far } = createProducer(given);
+  const far = hubOf(createProducer(given));
 
   const listenAt = (hub: typeof far) => {
     const heard: string[] = [];
@@ -34,7 +35,7 @@ it("a hub that only delivers says the same, in the same order, under the same id
     });
     return { heard, subscription_id: subscription!.id };
   };
-  const near = listenAt(agent.hub);
+  const near = listenAt(hubOf(agent));
   const away = listenAt(far);
   const session = agent.start({ summary: "Paying the rent." });
   void session.say("I found the invoice. It is due today. ");
@@ -53,7 +54,7 @@ it("a hub that only delivers says the same, in the same order, under the same id
   } as const;
   expect(await far.handle({ ...yes, subscription_id: away.subscription_id }, ADA)).toEqual({ taken: false });
   expect(ran).toBe(0);
-  expect(await agent.hub.handle({ ...yes, subscription_id: near.subscription_id }, ADA)).toEqual({
+  expect(await hubOf(agent).handle({ ...yes, subscription_id: near.subscription_id }, ADA)).toEqual({
     taken: true,
   });
   await outcome;

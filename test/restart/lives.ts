@@ -2,8 +2,9 @@
  * An agent with several lives: each life is a process of its own, with its own timers, over the same store. A life ends
  * without a word, at any append if one likes; the next one finds what the store had acknowledged, and nothing else.
  */
+
 import type { Fact, LogEntry, LogStore } from "../../src/hub/store.ts";
-import { createProducer, type Producer, type ProducerOptions } from "../../src/producer/producer.ts";
+import { createProducer, hubOf, type Producer, type ProducerOptions } from "../../src/producer/producer.ts";
 import { EXTENSION_PREFIX, EXTENSION_URI } from "../../src/protocol/extension.ts";
 import type { Capabilities, CoreEvent } from "../../src/protocol/types.ts";
 import { createMemoryStore } from "../../src/stores/memory.ts";
@@ -11,7 +12,7 @@ import { createFakeClock, type FakeClock } from "../../src/testing/clock.ts";
 import type { AnyQuestion } from "../../src/testing/listener.ts";
 import { spokenBy } from "../../src/testing/spoken.ts";
 
-type Hub = Producer["hub"];
+type Hub = ReturnType<typeof hubOf>;
 type Principal = Parameters<Hub["subscribe"]>[1];
 type Peer = Parameters<Hub["connect"]>[1];
 type Subscription = NonNullable<ReturnType<Hub["find"]>>;
@@ -124,7 +125,7 @@ export class Phone {
   /** The first time, or as if it were. */
   join(life: Life): this {
     this.#life = life;
-    const { subscription, answer } = life.agent.hub.subscribe(
+    const { subscription, answer } = hubOf(life.agent).subscribe(
       {
         type: "subscription.request",
         aaep_version: "1.0.0",
@@ -148,7 +149,7 @@ export class Phone {
   /** Goes on where it was, as an EventSource does. False where the agent does not know it any more. */
   rejoin(life: Life): boolean {
     this.#life = life;
-    const subscription = life.agent.hub.find(this.subscription_id, this.#principal);
+    const subscription = hubOf(life.agent).find(this.subscription_id, this.#principal);
     if (subscription) this.#open(subscription, this.lastEventId);
     return subscription !== undefined;
   }
@@ -162,18 +163,18 @@ export class Phone {
   drop(): void {
     const line = this.#line;
     this.#line = undefined;
-    if (line && this.#subscription) this.#life!.agent.hub.disconnect(this.#subscription, line);
+    if (line && this.#subscription) hubOf(this.#life!.agent).disconnect(this.#subscription, line);
   }
 
   follow(...sessions: string[]): void {
     const { subscription_id } = this;
-    this.#life!.agent.hub.handle({ type: "earshot:follow", subscription_id, sessions }, this.#principal);
+    hubOf(this.#life!.agent).handle({ type: "earshot:follow", subscription_id, sessions }, this.#principal);
   }
 
   close(): void {
     const { subscription_id } = this;
     const reason_code = "subscriber_shutdown";
-    this.#life!.agent.hub.handle(
+    hubOf(this.#life!.agent).handle(
       { type: "subscription.close", subscription_id, reason_code },
       this.#principal,
     );
@@ -226,7 +227,7 @@ export class Phone {
   async #say(message: object): Promise<boolean> {
     if (this.#life!.dead) return false;
     const full = { subscription_id: this.subscription_id, ...message } as Parameters<Hub["handle"]>[0];
-    const handled = await this.#life!.agent.hub.handle(full, this.#principal);
+    const handled = await hubOf(this.#life!.agent).handle(full, this.#principal);
     return "taken" in handled && handled.taken;
   }
 
@@ -246,6 +247,6 @@ export class Phone {
     };
     this.#line = line;
     this.#subscription = subscription;
-    life.agent.hub.connect(subscription, line, lastEventId);
+    hubOf(life.agent).connect(subscription, line, lastEventId);
   }
 }

@@ -1,7 +1,8 @@
 /** The power goes, and comes back. Afterwards there is one truth about what happened, and everyone is told. */
+
 import { describe, expect, it } from "vitest";
 import type { AuditRecord } from "../../src/hub/options.ts";
-import { createProducer } from "../../src/producer/producer.ts";
+import { createProducer, hubOf } from "../../src/producer/producer.ts";
 import { checkStream } from "../../src/protocol/lifecycle.ts";
 import { createMemoryStore } from "../../src/stores/memory.ts";
 import { createFakeClock } from "../../src/testing/clock.ts";
@@ -550,7 +551,7 @@ describe("an answer", () => {
     const reply = { type: "confirmation.reply", decision: "accept" } as const;
     const principal = { id: "ada", role: "reply", audiences: "all" } as const;
     expect(
-      await life.agent.hub.handle({ ...reply, reply_token, subscription_id, timestamp }, principal),
+      await hubOf(life.agent).handle({ ...reply, reply_token, subscription_id, timestamp }, principal),
     ).toEqual({
       taken: true,
     });
@@ -630,14 +631,14 @@ describe("listeners across a restart (CON-04, CON-16, SSE-05)", () => {
     closed.close();
     await lives.life.settle();
     const life = await lives.restart();
-    expect(life.agent.hub.subscriptions).toBe(2);
+    expect(life.agent.subscriptions).toBe(2);
     await life.pass(3599);
     expect([sse, socket].map((one) => one.rejoin(life))).toEqual([true, true]);
     expect([plain, pipe, closed].map((one) => one.rejoin(life))).toEqual([false, false, false]);
     sse.drop();
     const later = await lives.restart();
     await later.pass(3600);
-    expect(later.agent.hub.subscriptions).toBe(0);
+    expect(later.agent.subscriptions).toBe(0);
     expect(lives.store.facts("subscription")).toEqual([]);
   });
 

@@ -1,5 +1,7 @@
 /** Listeners: handshake, terms, changing them, leaving, and who may hear what (chapter 5). */
+
 import { describe, expect, it } from "vitest";
+import { hubOf } from "../../src/producer/producer.ts";
 import type { Principal } from "../../src/protocol/principal.ts";
 import type { SubscriptionRequest } from "../../src/protocol/types.ts";
 import { openWorld, TRANSFER, type World } from "../support/driver.ts";
@@ -18,7 +20,7 @@ const subscribe = (
   fields?: Partial<SubscriptionRequest>,
   principal = ADA,
   transport = "memory",
-) => world.agent.hub.subscribe(request(fields), principal, transport);
+) => hubOf(world.agent).subscribe(request(fields), principal, transport);
 
 describe("a request", () => {
   it("is always answered, accepted or rejected: HS-04, HS-05, HS-09, HS-10", async () => {
@@ -53,8 +55,8 @@ describe("a request", () => {
     await gone.drop();
     await world.advance(31);
     expect((await world.connect({ principal: ADA })).id).toBeDefined();
-    expect(world.agent.hub.find(gone.id, ADA)).toBeUndefined();
-    expect(world.agent.hub.find(here.id, ADA)).toBeDefined();
+    expect(hubOf(world.agent).find(gone.id, ADA)).toBeUndefined();
+    expect(hubOf(world.agent).find(here.id, ADA)).toBeDefined();
     expect(subscribe(world).answer).toMatchObject({ reason_code: "rate_limit" });
   });
 
@@ -70,7 +72,7 @@ describe("a request", () => {
     await world.advance(1);
     expect(subscription!.phase).toBe("closed");
     expect(await outcome).toMatchObject({ outcome: "disconnected" });
-    expect(world.agent.hub.subscriptions).toBe(1);
+    expect(world.agent.subscriptions).toBe(1);
   });
 
   it("to go on where an earlier subscription was gets that subscription back, if it is one's own", async () => {
@@ -267,14 +269,14 @@ describe("leaving", () => {
     await world.settle();
     expect(one.events).toHaveLength(length);
     expect(two.types.at(-1)).toBe("session.completed");
-    world.agent.hub.closeAll("producer_shutdown", "The agent is shutting down.");
+    hubOf(world.agent).closeAll("producer_shutdown", "The agent is shutting down.");
     await world.settle();
     expect(two.wire.messages.at(-1)).toMatchObject({
       type: "subscription.close",
       reason_code: "producer_shutdown",
     });
     expect(two.wire.closed).toBe("producer_shutdown");
-    expect(world.agent.hub.subscriptions).toBe(0);
+    expect(world.agent.subscriptions).toBe(0);
   });
 
   it("and coming back on a second line closes the first, and nothing is heard twice", async () => {

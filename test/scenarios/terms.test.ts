@@ -1,5 +1,7 @@
 /** What was agreed, seen from the agent's lips to the listener's ear: every capability, honored and no more. */
+
 import { describe, expect, it } from "vitest";
+import { hubOf } from "../../src/producer/producer.ts";
 import type { Capabilities, SubscriptionAccepted, SubscriptionRejected } from "../../src/protocol/types.ts";
 import { type Ear, openWorld, TRANSFER, type World } from "../support/driver.ts";
 
@@ -17,7 +19,7 @@ async function chatter(world: World, seconds: number): Promise<void> {
 }
 const honored = (ear: Ear) => ear.wire.accepted.honored_capabilities;
 const subscribe = (world: World, capabilities: Capabilities, aaep_version = "1.0.0") =>
-  world.agent.hub.subscribe(
+  hubOf(world.agent).subscribe(
     { type: "subscription.request", aaep_version, subscriber_id: "ear", capabilities },
     { id: "ada", role: "reply", audiences: "all" },
     "memory",

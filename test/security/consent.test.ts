@@ -1,5 +1,7 @@
 /** Attacks on consent: guessing, replaying, crossing over, cutting lines, changing what was approved. */
+
 import { describe, expect, it } from "vitest";
+import { hubOf } from "../../src/producer/producer.ts";
 import type { Principal } from "../../src/protocol/principal.ts";
 import type { AwaitingConfirmation } from "../../src/protocol/types.ts";
 import { type Ear, openWorld, TRANSFER, type World } from "../support/driver.ts";
@@ -106,7 +108,7 @@ describe("A03: an answer across subscriptions, sessions and users", () => {
     const session = world.agent.start({ summary: "Moving money." });
     const outcome = session.tool(TRANSFER, () => 1);
     await world.settle();
-    const { hub } = world.agent;
+    const hub = hubOf(world.agent);
     const me: Principal = { id: "local", role: "reply", audiences: "all" };
     const bound = hub.find(two.id, me);
     expect(await hub.handle(reply(world, one.id, one.question.reply_token), me, bound)).toEqual({

@@ -1,7 +1,8 @@
 /** What cannot be kept, or would be kept for ever: nobody waits for it, and nobody is left with half a story. */
+
 import { describe, expect, it } from "vitest";
 import type { LogEntry, LogStore } from "../../src/hub/store.ts";
-import { createProducer, type ProducerOptions } from "../../src/producer/producer.ts";
+import { createProducer, hubOf, type ProducerOptions } from "../../src/producer/producer.ts";
 import { systemRandom } from "../../src/protocol/ids.ts";
 import { parseValue } from "../../src/protocol/parse.ts";
 import { createMemoryStore } from "../../src/stores/memory.ts";
@@ -88,6 +89,6 @@ describe("sessions that are relayed and never end", () => {
     expect(ended).toHaveLength(4);
     expect(new Set(ended.map(({ session_id }) => session_id)).size).toBe(4);
     for (const event of ended)
-      expect(parseValue(event, { mode: "strict", extensions: agent.hub.registry }).ok).toBe(true);
+      expect(parseValue(event, { mode: "strict", extensions: hubOf(agent).registry }).ok).toBe(true);
   });
 });

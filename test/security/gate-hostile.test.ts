@@ -1,6 +1,7 @@
 /** The gate against its own surroundings: odd specs, failing hooks, odd clocks, and listeners that answer nonsense. */
+
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { createProducer, type ProducerOptions } from "../../src/producer/producer.ts";
+import { createProducer, hubOf, type ProducerOptions } from "../../src/producer/producer.ts";
 import type { Session } from "../../src/producer/session.ts";
 import type { GatedToolSpec } from "../../src/producer/specs.ts";
 import type { Peer } from "../../src/protocol/hub-port.ts";
@@ -145,10 +146,10 @@ describe("taking it back after the yes", () => {
     const { clock, agent } = open();
     const stop = new AbortController();
     const listener = listen(agent, { confirm: () => "accept" });
-    const { append } = agent.hub;
-    agent.hub.append = (event, options, proof) => {
+    const { append } = hubOf(agent);
+    hubOf(agent).append = (event, options, proof) => {
       if (event["type"] === "aaep:agent.tool.invoked") stop.abort();
-      return append.call(agent.hub, event, options, proof);
+      return append.call(hubOf(agent), event, options, proof);
     };
     const session = agent.start({ summary: "Moving money." });
     let ran = 0;
@@ -365,15 +366,15 @@ describe("a newer line for the same subscription", () => {
       const peer: Peer = {
         send: () => undefined,
         tell: () => {},
-        close: () => agent.hub.disconnect(subscription, peer),
+        close: () => hubOf(agent).disconnect(subscription, peer),
       };
       return peer;
     };
-    agent.hub.connect(subscription, line());
-    agent.hub.connect(subscription, line());
+    hubOf(agent).connect(subscription, line());
+    hubOf(agent).connect(subscription, line());
     await clock.settle();
     expect(outcome).toBeUndefined();
-    expect(agent.hub.subscriptions).toBe(1);
+    expect(agent.subscriptions).toBe(1);
     expect(subscription.phase).toBe("open");
   });
 });
@@ -422,8 +423,8 @@ describe("the log itself", () => {
       irreversible: true,
       summary_normal: "Transferring.",
     };
-    await expect(agent.hub.append(event)).rejects.toThrow("only by session.tool");
-    await expect(agent.hub.append(event, {}, Symbol("passed the gate"))).rejects.toThrow(
+    await expect(hubOf(agent).append(event)).rejects.toThrow("only by session.tool");
+    await expect(hubOf(agent).append(event, {}, Symbol("passed the gate"))).rejects.toThrow(
       "only by session.tool",
     );
   });

@@ -1,6 +1,7 @@
 /** Relay is the one door past the gate, so nothing may come of it: it runs nothing, answers nothing, and says what it is. */
+
 import { describe, expect, it } from "vitest";
-import { createProducer, type ProducerOptions } from "../../src/producer/producer.ts";
+import { createProducer, hubOf, type ProducerOptions } from "../../src/producer/producer.ts";
 import { EXTENSION_PREFIX } from "../../src/protocol/extension.ts";
 import type { AgentEvent } from "../../src/protocol/types.ts";
 import { createMemoryStore } from "../../src/stores/memory.ts";
@@ -77,7 +78,7 @@ describe("a recording that is replayed", () => {
       | (AgentEvent & { reply_token: string })
       | undefined;
     expect(asked?.reply_token).not.toBe("rpl_old");
-    const { hub } = agent;
+    const hub = hubOf(agent);
     for (const reply_token of ["rpl_old", asked!.reply_token]) {
       const principal = { id: "ada", role: "reply", audiences: "all" } as const;
       const { subscription } = hub.subscribe(

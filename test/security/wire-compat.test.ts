@@ -1,6 +1,7 @@
 // `compat: true`: clients in the wild, which know no handshake (CON-64, CON-65), and what that must not open.
+
 import { describe, expect, it } from "vitest";
-import { createProducer } from "../../src/producer/producer.ts";
+import { createProducer, hubOf } from "../../src/producer/producer.ts";
 import { createCompat } from "../../src/server/http/compat.ts";
 import type { ServeOptions } from "../../src/server/serve.ts";
 import { ask, asked, call, dial, later, openStream, people, REQUEST, reply, world } from "./wire-support.ts";
@@ -77,7 +78,7 @@ describe("a bare stream", () => {
       pauses.push(ms);
       return () => {};
     };
-    const compat = createCompat(producer.hub, { heartbeat_ms: 120_000, every });
+    const compat = createCompat(hubOf(producer), { heartbeat_ms: 120_000, every });
     const answer = await compat.http({
       method: "GET",
       path: "/events",
@@ -101,10 +102,10 @@ describe("a bare stream", () => {
     expect(await stream.of("subscription.rejected")).toMatchObject({ reason_code: "version_unsupported" });
     const { session, outcome } = ask(producer);
     const token = await asked(stream, session.session_id);
-    const count = producer.hub.subscriptions;
+    const count = producer.subscriptions;
     expect((await send(REQUEST)).status).toBe(202);
     const { subscription_id } = await stream.of("subscription.accepted");
-    expect(producer.hub.subscriptions).toBe(count);
+    expect(producer.subscriptions).toBe(count);
     // The question stayed open meanwhile, and its answer may name any subscription.
     expect(session.ended).toBe(false);
     expect((await send(reply(token, "sub_ffffffffffffffffffffffffffffffff"))).status).toBe(202);

@@ -1,9 +1,10 @@
 // A22, CON-55, CON-56: the manifest as it is served and signed, and what a listener makes of one that is not right.
+
 import { type AddressInfo, createServer } from "node:net";
 import { CompactSign, decodeProtectedHeader, exportJWK, generateKeyPair, type JWK } from "jose";
 import { beforeAll, describe, expect, it } from "vitest";
 import WebSocket from "ws";
-import { createProducer } from "../../src/producer/producer.ts";
+import { createProducer, hubOf } from "../../src/producer/producer.ts";
 import { parse } from "../../src/protocol/parse.ts";
 import type { ProducerManifest, SubscriptionAccepted } from "../../src/protocol/types.ts";
 import { createSite } from "../../src/server/http/site.ts";
@@ -162,7 +163,7 @@ describe("the manifest", () => {
     const timers: { at: number; callback: () => void }[] = [];
     const signed: string[] = [];
     const errors: unknown[] = [];
-    const offer = createProducer({ agent_id: "bank" }).hub.offer;
+    const offer = hubOf(createProducer({ agent_id: "bank" })).offer;
     const publication = createPublication({
       manifest: () => {
         if (fails) throw new Error("The key store is away.");

@@ -1,5 +1,7 @@
 // A02, A03, CON-11, CON-28, F24: who may answer over the wire, and how little a refusal tells.
+
 import { describe, expect, it } from "vitest";
+import { hubOf } from "../../src/producer/producer.ts";
 import { createIds } from "../../src/protocol/ids.ts";
 import {
   ask,
@@ -344,7 +346,7 @@ describe("guessing", () => {
       });
       const token = await asked(mine.stream, session.session_id);
       const taken = async (reply_token: string): Promise<boolean> => {
-        const handled = await producer.hub.handle(reply(reply_token, mine.id) as never, principal);
+        const handled = await hubOf(producer).handle(reply(reply_token, mine.id) as never, principal);
         return "taken" in handled && handled.taken;
       };
       for (let i = 0; i < guesses; i++) {

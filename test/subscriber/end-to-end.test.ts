@@ -1,6 +1,7 @@
 // A real agent, a real hub, a real subscription, and what a person hears at the end of it, word for word.
+
 import { describe, expect, it } from "vitest";
-import { createProducer } from "../../src/producer/producer.ts";
+import { createProducer, hubOf } from "../../src/producer/producer.ts";
 import { Announcer, attach, textOf } from "../../src/subscriber/announcer.ts";
 import { Subscriber } from "../../src/subscriber/index.ts";
 import { createFakeClock } from "../../src/testing/clock.ts";
@@ -9,7 +10,7 @@ import { createMemoryClient } from "../../src/transports/memory/client.ts";
 async function setUp() {
   const clock = createFakeClock();
   const agent = createProducer({ agent_id: "planner", agent_name: "Planner", clock });
-  const client = createMemoryClient(agent.hub, { id: "local", role: "reply", audiences: "all" });
+  const client = createMemoryClient(hubOf(agent), { id: "local", role: "reply", audiences: "all" });
   const subscriber = await new Subscriber(client, {
     languages: ["en"],
     clock,

@@ -1,7 +1,8 @@
 // Forwarding: an agent's events to somewhere else, as they came; questions are answered by whoever they reach.
+
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { createProducer } from "../../src/producer/producer.ts";
+import { createProducer, hubOf } from "../../src/producer/producer.ts";
 import type { AgentEvent } from "../../src/protocol/types.ts";
 import { FORWARDER, forward, Subscriber } from "../../src/subscriber/index.ts";
 import { createFakeClock } from "../../src/testing/clock.ts";
@@ -79,7 +80,7 @@ describe("forwarding", () => {
   it("carries a question and its withdrawal; the person it reaches answers on their own line, and only they (SUB-12, CNF-31)", async () => {
     const clock = createFakeClock();
     const agent = createProducer({ agent_id: "planner", agent_name: "Planner", clock });
-    const line = () => createMemoryClient(agent.hub, { id: "local", role: "reply", audiences: "all" });
+    const line = () => createMemoryClient(hubOf(agent), { id: "local", role: "reply", audiences: "all" });
     const far = await new Subscriber(line(), { clock }).connect();
     const forwarder = await new Subscriber(line(), { clock, ...FORWARDER }).connect();
     const out: AgentEvent[] = [];

@@ -9,7 +9,7 @@ console.log("A library says hello where the protocol is spoken.");
 process.stdout.write("Not even a line\n");
 
 // Nobody is asked before somebody is there to hear it.
-while (agent.hub.subscriptions === 0) await new Promise((resolve) => setTimeout(resolve, 2));
+while (agent.subscriptions === 0) await new Promise((resolve) => setTimeout(resolve, 2));
 const moved: unknown[] = [];
 await agent.run({ summary: "Moving money." }, async (session) => {
   await session.tool({ tool: "fetch_balance", summary: "Checking your balance." }, () => 1_200);

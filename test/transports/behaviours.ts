@@ -2,8 +2,9 @@
  * What every transport promises, each behaviour once, told in bytes. The tests run the list over every transport; the
  * table in docs/wire.md is made from the same list, exceptions included.
  */
+
 import { expect } from "vitest";
-import { createProducer, type Producer } from "../../src/producer/producer.ts";
+import { createProducer, hubOf, type Producer } from "../../src/producer/producer.ts";
 import { TRANSFER } from "../support/driver.ts";
 import { type Heard, type Limits, type Raw, REQUEST, RESUMABLE, type Transport, until } from "./raw.ts";
 
@@ -146,7 +147,7 @@ export const BEHAVIOURS: readonly Behaviour[] = [
       const raw = await subscribed(connect);
       raw.send(REQUEST);
       await until(has(raw, "subscription.rejected"), "the rejection");
-      expect(agent.hub.subscriptions).toBe(1);
+      expect(agent.subscriptions).toBe(1);
       await agent.run({ summary: "Hello." }, () => undefined);
       await until(has(raw, "aaep:agent.session.completed"), "events");
     },
@@ -158,7 +159,7 @@ export const BEHAVIOURS: readonly Behaviour[] = [
       const { agent, connect } = await open();
       const raw = await subscribed(connect);
       const sent: string[] = [];
-      const subscription = agent.hub.find(raw.heard[0].subscription_id, {
+      const subscription = hubOf(agent).find(raw.heard[0].subscription_id, {
         id: "local",
         role: "reply",
         audiences: "all",
@@ -261,7 +262,7 @@ export const BEHAVIOURS: readonly Behaviour[] = [
         () => one.heard.filter(({ type }) => type === "subscription.accepted").length === 2,
         "both were looked at",
       );
-      expect(agent.hub.subscriptions).toBe(2);
+      expect(agent.subscriptions).toBe(2);
       other.send(reply(other, "reject"));
       expect(await outcome).toMatchObject({ ran: false, outcome: "rejected" });
       expect(ran()).toBe(0);
@@ -284,7 +285,7 @@ export const BEHAVIOURS: readonly Behaviour[] = [
       });
       expect(await outcome).toMatchObject({ ran: false, outcome: "disconnected" });
       await until(() => raw.closed, "the end");
-      expect(agent.hub.subscriptions).toBe(0);
+      expect(agent.subscriptions).toBe(0);
       await session.complete();
     },
   },
@@ -300,7 +301,7 @@ export const BEHAVIOURS: readonly Behaviour[] = [
       await until(has(raw, "aaep:agent.awaiting.confirmation"), "the question");
       raw.drop();
       expect(await outcome).toMatchObject({ ran: false, outcome: "disconnected" });
-      expect(agent.hub.subscriptions).toBe(0);
+      expect(agent.subscriptions).toBe(0);
       await session.complete();
     },
   },
@@ -340,7 +341,7 @@ export const BEHAVIOURS: readonly Behaviour[] = [
       const { agent, connect } = await open();
       const first = await subscribed(connect);
       first.drop();
-      await until(() => agent.hub.subscriptions === 0, "the first is gone");
+      await until(() => agent.subscriptions === 0, "the first is gone");
       const second = await subscribed(connect);
       expect(second.heard[0].subscription_id).not.toBe(first.heard[0].subscription_id);
     },
@@ -351,7 +352,7 @@ export const BEHAVIOURS: readonly Behaviour[] = [
     async run({ open }) {
       const { agent, connect } = await open();
       const raw = await subscribed(connect);
-      agent.hub.closeAll("producer_shutdown", "The agent is shutting down.");
+      hubOf(agent).closeAll("producer_shutdown", "The agent is shutting down.");
       await until(() => raw.closed, "the end");
       expect(raw.heard.at(-1)).toMatchObject({
         type: "subscription.close",
@@ -369,7 +370,7 @@ export const BEHAVIOURS: readonly Behaviour[] = [
       const raw = await subscribed(connect);
       raw.pause();
       await agent.run({ summary: "Talking." }, async ({ session_id }) => {
-        for (let i = 0; i < 160; i++) await agent.hub.append(large(session_id, i));
+        for (let i = 0; i < 160; i++) await hubOf(agent).append(large(session_id, i));
       });
       expect(has(raw, "aaep:agent.session.completed")()).toBe(false);
       raw.resume();
@@ -389,13 +390,13 @@ export const BEHAVIOURS: readonly Behaviour[] = [
       slow.pause();
       const sent: string[] = [];
       await agent.run({ summary: "Talking." }, async ({ session_id }) => {
-        for (let i = 0; agent.hub.subscriptions > 1 && i < 2_000; i++) {
+        for (let i = 0; agent.subscriptions > 1 && i < 2_000; i++) {
           sent.push(`call_${i}`);
-          await agent.hub.append(large(session_id, i));
+          await hubOf(agent).append(large(session_id, i));
           await new Promise((resolve) => setTimeout(resolve, 1));
         }
       });
-      expect(agent.hub.subscriptions).toBe(1);
+      expect(agent.subscriptions).toBe(1);
       await until(has(quick, "aaep:agent.session.completed"), "the other hears everything");
       expect(calls(quick)).toEqual(sent);
       expect(quick.closed).toBe(false);

@@ -214,7 +214,7 @@ describe("without resume", () => {
           ((await outcome) as { outcome?: string }).outcome,
         );
         expect(ran).toBe(0);
-        await until(() => agent.hub.subscriptions === 0, "the subscription is gone");
+        await until(() => agent.subscriptions === 0, "the subscription is gone");
         await session.complete();
       }
     },

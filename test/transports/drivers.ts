@@ -1,9 +1,11 @@
 /** The scenarios' drivers on the desk: a real Unix socket with either framing, and JSON-RPC over a pair of pipes, through our own clients. */
+
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import type { Producer } from "../../src/producer/producer.ts";
+import { hubOf } from "../../src/producer/producer.ts";
 import { EXTENSION_URI } from "../../src/protocol/extension.ts";
 import type { Handled } from "../../src/protocol/hub-port.ts";
 import type { Principal } from "../../src/protocol/principal.ts";
@@ -33,8 +35,8 @@ class Desk {
 
   constructor(agent: Producer) {
     this.#agent = agent;
-    const handle = agent.hub.handle.bind(agent.hub);
-    agent.hub.handle = async (...given) => {
+    const handle = hubOf(agent).handle.bind(hubOf(agent));
+    hubOf(agent).handle = async (...given) => {
       const handled = await handle(...given);
       this.handled.push(handled);
       return handled;
@@ -183,11 +185,11 @@ function driver(name: string, dial: Dial): Driver {
         },
         async send(message, as) {
           // A socket knows one person: another's words come over another, so they are handed in at the hub.
-          if (as || !line) return agent.hub.handle(message, as ?? principal);
+          if (as || !line) return hubOf(agent).handle(message, as ?? principal);
           const { length } = desk.handled;
           const sent = await line.send(message as OtherMessage).catch(() => undefined);
           if (sent?.answer) return { answer: sent.answer };
-          if (!sent) return agent.hub.handle(message, principal);
+          if (!sent) return hubOf(agent).handle(message, principal);
           await turns();
           return desk.handled[length] ?? { taken: false };
         },

@@ -75,7 +75,7 @@ describe.runIf(hasPython)("the Python listener, with nothing but its standard li
         env: { ...process.env, XDG_RUNTIME_DIR: directory, EARSHOT_ANSWER: answer, PYTHONUTF8: "1" },
       });
       const said = watch(child);
-      await until(() => agent.hub.subscriptions === 1 || said.code !== undefined, "the listener");
+      await until(() => agent.subscriptions === 1 || said.code !== undefined, "the listener");
       let moved = 0;
       await agent.run({ summary: "Moving money." }, async (session) => {
         const sent = await session.tool(TRANSFER, () => ++moved);
@@ -90,7 +90,7 @@ describe.runIf(hasPython)("the Python listener, with nothing but its standard li
       expect(said.out).toMatch(/amount: 500/i);
       expect(said.out).toContain(answer === "yes" ? "Ẹ ṣé!" : "Nothing was moved.");
       expect(said.out.trim().endsWith("The session is over.")).toBe(true);
-      await until(() => agent.hub.subscriptions === 0, "it left");
+      await until(() => agent.subscriptions === 0, "it left");
       await serving.close();
     },
   );
@@ -214,13 +214,13 @@ for line in sys.stdin:
       const agent = createProducer({ agent_id: "com.example.bank", agent_name: "Bank", warn: () => {} });
       const child = spawn(PYTHON, ["-c", listener], { stdio: ["pipe", "pipe", "inherit"] });
       const serving = serveStdio(agent, { input: child.stdout, output: child.stdin, log: () => {} });
-      await until(() => agent.hub.subscriptions === 1, "the child");
+      await until(() => agent.subscriptions === 1, "the child");
       const outcome = await agent.run({ summary: "Moving money." }, (session) =>
         session.tool(TRANSFER, () => "moved"),
       );
       expect(outcome).toMatchObject({ ran: true, value: "moved" });
       await serving.closed;
-      expect(agent.hub.subscriptions).toBe(0);
+      expect(agent.subscriptions).toBe(0);
     },
   );
 
@@ -229,7 +229,7 @@ for line in sys.stdin:
     const child = spawn(process.execPath, [listenerFile], { stdio: ["pipe", "pipe", "inherit"] });
     const ended = new Promise((resolve) => child.on("exit", resolve));
     const serving = serveStdio(agent, { input: child.stdout, output: child.stdin, log: () => {} });
-    await until(() => agent.hub.subscriptions === 1, "the child");
+    await until(() => agent.subscriptions === 1, "the child");
     const outcome = await agent.run({ summary: "Moving money." }, (session) =>
       session.tool(TRANSFER, () => "moved"),
     );

@@ -160,7 +160,7 @@ const PAGE = "page";
 /** Starts a scenario for whoever comes first; the answer takes that back. */
 function playForTheFirst({ demo }: Host, scenario: string): () => void {
   const look = setInterval(() => {
-    if (demo.producer.hub.subscriptions === 0) return;
+    if (demo.producer.subscriptions === 0) return;
     clearInterval(look);
     demo.play(scenario);
   }, 50);

@@ -50,7 +50,7 @@ export default command({
     const port = flags.port === undefined ? 4600 : wholeNumber("port", flags.port, { most: 65_535 });
     const contents = await contentsOf(io, file);
     const producer = producerOf(file, contents, (line) => say(io, line));
-    const audience = createAudience(() => producer.hub.subscriptions);
+    const audience = createAudience(() => producer.subscriptions);
     const serving = await serve(producer, {
       port,
       log: (entry) => {

@@ -27,7 +27,7 @@ export function createDriverHook(
     if (kind !== "user_input" || typeof text !== "string") return;
     const until = clock.now() + STREAM_MS;
     const look = (): void => {
-      if (demo.producer.hub.subscriptions > 0 || clock.now() >= until) return start(text, tell);
+      if (demo.producer.subscriptions > 0 || clock.now() >= until) return start(text, tell);
       clock.timer(clock.now() + LOOK_MS, look);
     };
     look();

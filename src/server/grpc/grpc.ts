@@ -1,4 +1,5 @@
 /** One producer on a gRPC server of its own (B.5): guarded, authenticated and limited like every other way in. */
+
 import { randomBytes } from "node:crypto";
 import type { Server } from "@grpc/grpc-js";
 import {
@@ -11,6 +12,7 @@ import {
   tokenAuthenticator,
 } from "../../auth/authenticate.ts";
 import type { Producer } from "../../producer/producer.ts";
+import { hubOf } from "../../producer/producer.ts";
 import { EarshotError } from "../../protocol/errors.ts";
 import type { HubPort } from "../../protocol/hub-port.ts";
 import { LOCAL_USER } from "../../protocol/principal.ts";
@@ -80,12 +82,12 @@ export interface GrpcInside {
 
 export async function serveGrpc(producer: Producer, options: GrpcOptions = {}): Promise<ServingGrpc> {
   const log = createLogger(options.log);
-  producer.hub.observe(createObserver(log, createMetrics()));
+  hubOf(producer).observe(createObserver(log, createMetrics()));
   return openGrpcServer(producer.identity.agent_id, options, {
     log,
-    hub: producer.hub,
+    hub: hubOf(producer),
     manifest: () =>
-      buildManifest(producer.hub.offer, {
+      buildManifest(hubOf(producer).offer, {
         ways: [{ transport: "grpc" }],
         prefix: "/",
         connections: options.limits?.streams ?? LIMITS.streams,

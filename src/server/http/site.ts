@@ -1,4 +1,5 @@
 /** Everything a server needs but the listening: bindings, authentication, limits and the manifest, put together. */
+
 import { randomBytes } from "node:crypto";
 import type { Server } from "node:http";
 import {
@@ -13,6 +14,7 @@ import {
 import { createCookieJar } from "../../auth/cookie.ts";
 import { createTickets } from "../../auth/ticket.ts";
 import type { Producer } from "../../producer/producer.ts";
+import { hubOf } from "../../producer/producer.ts";
 import { EarshotError } from "../../protocol/errors.ts";
 import type { HubPort } from "../../protocol/hub-port.ts";
 import { LOCAL_USER } from "../../protocol/principal.ts";
@@ -135,8 +137,8 @@ export async function buildSite(
   const limits = { ...LIMITS, ...options.limits };
   const log = createLogger(options.log);
   const metrics = createMetrics();
-  metrics.gauge("earshot_subscriptions", () => producer.hub.subscriptions);
-  metrics.gauge("earshot_log_next", () => producer.hub.log.next);
+  metrics.gauge("earshot_subscriptions", () => producer.subscriptions);
+  metrics.gauge("earshot_log_next", () => hubOf(producer).log.next);
   metrics.gauge("process_resident_memory_bytes", () => process.memoryUsage.rss());
 
   const token = options.auth || insecureLoopback ? undefined : secret(32);
@@ -155,11 +157,11 @@ export async function buildSite(
   );
 
   const guard = createGuard({ hosts: ["localhost", "127.0.0.1", "[::1]", ...hosts], origins });
-  const { hub } = producer;
+  const hub = hubOf(producer);
   const stopObserving = hub.observe(createObserver(log, metrics));
   const ways: Way[] = [{ transport: "sse" }];
   const manifest = (more?: Way) =>
-    buildManifest(producer.hub.offer, {
+    buildManifest(hubOf(producer).offer, {
       ways: more ? [...ways, more] : ways,
       prefix,
       connections: limits.connections,
@@ -170,7 +172,7 @@ export async function buildSite(
     manifest: () => manifest(),
     signing: options.signing,
     renewed: (signed) => {
-      (producer.hub.offer as { signed_manifest?: string }).signed_manifest = signed;
+      (hubOf(producer).offer as { signed_manifest?: string }).signed_manifest = signed;
     },
     failed: (error) =>
       log("error", "signing_failed", {

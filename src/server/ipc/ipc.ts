@@ -6,6 +6,7 @@ import { createServer, type Server, type Socket } from "node:net";
 import { dirname, isAbsolute, join } from "node:path";
 import type { Authorizer } from "../../auth/authenticate.ts";
 import type { Producer } from "../../producer/producer.ts";
+import { hubOf } from "../../producer/producer.ts";
 import { EarshotError } from "../../protocol/errors.ts";
 import { EXTENSION_PREFIX } from "../../protocol/extension.ts";
 import type { HubPort } from "../../protocol/hub-port.ts";
@@ -75,12 +76,12 @@ export interface IpcInside {
 
 export async function serveIpc(producer: Producer, options: IpcOptions = {}): Promise<ServingIpc> {
   const log = createLogger(options.log);
-  producer.hub.observe(createObserver(log, createMetrics()));
+  hubOf(producer).observe(createObserver(log, createMetrics()));
   return openIpcServer(producer.identity.agent_id, options, {
     log,
-    hub: producer.hub,
+    hub: hubOf(producer),
     manifest: (way) =>
-      buildManifest(producer.hub.offer, {
+      buildManifest(hubOf(producer).offer, {
         ways: [way],
         connections: options.limits?.connections ?? LIMITS.connections,
         contact: options.contact,

@@ -2,8 +2,10 @@
  * One producer on its own stdin and stdout, for the process that started it; or on a child's, where the producer is the
  * parent (B.6). While it is served, stdout belongs to the protocol: whatever the agent prints goes to stderr.
  */
+
 import type { Readable, Writable } from "node:stream";
 import type { Producer } from "../../producer/producer.ts";
+import { hubOf } from "../../producer/producer.ts";
 import { LOCAL_USER, type Principal } from "../../protocol/principal.ts";
 import { openStdio } from "../../transports/stdio/server.ts";
 import { createLogger, type LogSink } from "../log.ts";
@@ -36,7 +38,7 @@ export function serveStdio(producer: Producer, options: StdioOptions = {}): Serv
   const own = output === process.stdout ? keepClean() : undefined;
   const write = own ?? ((bytes: Uint8Array) => output.write(bytes));
   const log = createLogger(options.log);
-  const { hub } = producer;
+  const hub = hubOf(producer);
   hub.observe(createObserver(log, createMetrics()));
   let settle = () => {};
   const closed = new Promise<void>((resolve) => {
