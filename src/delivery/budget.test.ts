@@ -1,12 +1,20 @@
 /** When a subscription may send (5.6.1; CON-06, CON-23). */
 import { describe, expect, it } from "vitest";
-import { countWords, createBudget, LONGEST_PAUSE_MS, mayAt, mayOwe, quietAfter, spend } from "./budget.ts";
+import {
+  allowsBurst,
+  countWords,
+  createBudget,
+  LONGEST_PAUSE_MS,
+  nextSendAt,
+  quietAfter,
+  spend,
+} from "./budget.ts";
 
 /** Sends as early as the budget allows, as many as it can until a time. */
 function greedy(rate: number, until: number): number[] {
   const budget = createBudget(rate);
   const sent: number[] = [];
-  for (let now = 0; now < until; now = Math.max(now, Math.ceil(mayAt(budget)))) {
+  for (let now = 0; now < until; now = Math.max(now, Math.ceil(nextSendAt(budget)))) {
     sent.push(now);
     spend(budget, now);
   }
@@ -37,17 +45,17 @@ describe("a budget", () => {
   it("refills continuously, not in ticks (DEL-06)", () => {
     const budget = createBudget(4);
     spend(budget, 1000);
-    expect([1100, 1249, 1250].map((now) => mayAt(budget) <= now)).toEqual([false, false, true]);
+    expect([1100, 1249, 1250].map((now) => nextSendAt(budget) <= now)).toEqual([false, false, true]);
   });
 
   it("lets a flush owe max(5, rate) events and no more (CON-06)", () => {
     for (const rate of [1, 3, 20]) {
       const budget = createBudget(rate);
       spend(budget, 0);
-      expect(mayOwe(budget, Math.max(5, rate), 0)).toBe(true);
-      expect(mayOwe(budget, Math.max(5, rate) + 1, 0)).toBe(false);
+      expect(allowsBurst(budget, Math.max(5, rate), 0)).toBe(true);
+      expect(allowsBurst(budget, Math.max(5, rate) + 1, 0)).toBe(false);
     }
-    expect(mayOwe(createBudget(Infinity), 1e9, 0)).toBe(true);
+    expect(allowsBurst(createBudget(Infinity), 1e9, 0)).toBe(true);
   });
 });
 

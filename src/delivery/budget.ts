@@ -1,16 +1,16 @@
 /**
- * When a subscription may send (5.6.1; CON-06, CON-23): a budget that refills continuously, kept as the moment the
- * next event falls due rather than as a counter, and a pace that leaves time to speak what was sent last.
- * Times are milliseconds of one monotonic clock.
+ * When a subscription may send (5.6.1; CON-06, CON-23): its rate limit, a token bucket stored as the time the next event is
+ * due instead of a counter, and its pace, which leaves time to speak what was sent last. Times are monotonic
+ * milliseconds.
  */
 export interface Budget {
-  /** Between two events; 0 where the rate is unlimited. */
+  /** Milliseconds between two events; 0 if unlimited. */
   readonly interval: number;
-  /** How far ahead of its due time an event may go: bucket depth 1, or 10 ms' worth above 100 a second. */
+  /** How early an event may be sent: bucket depth 1, or 10 ms worth of events above 100 per second. */
   readonly slack: number;
-  /** Most that a flush before a critical event may owe. */
+  /** How far a flush before a critical event may overdraw the bucket. */
   readonly debt: number;
-  /** When the next event falls due. */
+  /** When the next event is due. */
   due: number;
 }
 
@@ -21,28 +21,28 @@ export function createBudget(rate: number): Budget {
   return { interval, slack: (depth - 1) * interval, debt: Math.max(5, rate) * interval, due: -Infinity };
 }
 
-export const mayAt = (budget: Budget): number => budget.due - budget.slack;
+export const nextSendAt = (budget: Budget): number => budget.due - budget.slack;
 
 export function spend(budget: Budget, now: number): void {
   budget.due = (budget.due > now ? budget.due : now) + budget.interval;
 }
 
-/** Whether `count` events may go at once, ahead of a critical one, without owing too much. */
-export const mayOwe = (budget: Budget, count: number, now: number): boolean =>
+/** Whether `count` events may be sent at once before a critical one without overdrawing the bucket too far. */
+export const allowsBurst = (budget: Budget, count: number, now: number): boolean =>
   budget.interval === 0 ||
   Math.max(budget.due, now) + count * budget.interval - now <= budget.debt + budget.interval;
 
-/** Most events on credit: also the most sessions a listener is told of at once. */
-export const mostOwed = ({ interval, debt }: Budget): number =>
+/** Most events in such a burst: also the most sessions summarized at once. */
+export const maxBurst = ({ interval, debt }: Budget): number =>
   interval === 0 ? Infinity : Math.round(debt / interval);
 
-/** Never longer than this, however long the text (CON-23). */
+/** Upper bound of a pause, however long the text (CON-23). */
 export const LONGEST_PAUSE_MS = 30_000;
 
 const UNSPACED =
   /(?!\p{M})[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/gu;
 
-/** Words as a voice counts them: spaced words, and two characters to a word where words are not spaced. */
+/** Counts words to be spoken: by spaces, and two characters per word in scripts without spaces. */
 export function countWords(text: string): number {
   let words = 0;
   let inside = false;
@@ -59,7 +59,7 @@ export function countWords(text: string): number {
   return unspaced === 0 ? words : Math.max(words, Math.ceil(unspaced / 2));
 }
 
-/** A flush or a long text may pile up speaking time: the cap holds for the pile as well (CON-23). */
+/** A flush or a long text may add up speaking time: the upper bound holds for the sum as well (CON-23). */
 export const quietAfter = (quietUntil: number, words: number, wordsPerMinute: number, now: number): number =>
   Math.min(now + LONGEST_PAUSE_MS, Math.max(now, quietUntil) + speakingTime(words, wordsPerMinute));
 

@@ -4,14 +4,14 @@ import { createWriter } from "../../test/support/legal-session.ts";
 import { termsOf } from "../../test/support/terms.ts";
 import type { AgentEvent } from "../protocol/types.ts";
 import { eventOf, Grouping, groupsOf } from "./coalesce.ts";
-import { Cutter, MOST_CHUNK_BYTES } from "./cut.ts";
+import { Cutter, MAX_CHUNK_BYTES } from "./cut.ts";
 import { SessionTrack } from "./log-window.ts";
 import { shapeOf } from "./shape.ts";
 
 function merged(events: AgentEvent[], boundaries: ("none" | "sentence")[] = ["none"]) {
   const track = new SessionTrack("sess_a1");
   const cutter = new Cutter(shapeOf(termsOf({ coalesce_boundaries: boundaries })));
-  const pieces = events.flatMap((event, index) => cutter.cut(track.mark({ seq: index + 1, event })));
+  const pieces = events.flatMap((event, index) => cutter.cut(track.add({ seq: index + 1, event })));
   return groupsOf(pieces).map((parts) => eventOf(parts) as unknown as Record<string, unknown>);
 }
 
@@ -52,7 +52,7 @@ describe("merging (DEL-07, DEL-09)", () => {
     const cutter = new Cutter(shapeOf(termsOf({ coalesce_boundaries: ["none"] })));
     const events = [say("a", 0, false, "out_1"), say("b", 1, true, "out_1")];
     const [open, complete] = events.flatMap((event, index) =>
-      cutter.cut(track.mark({ seq: index + 1, event })),
+      cutter.cut(track.add({ seq: index + 1, event })),
     );
     const grouping = new Grouping();
     expect(grouping.add(open!)).toBeUndefined();
@@ -103,6 +103,6 @@ describe("merging (DEL-07, DEL-09)", () => {
     const events = merged([say(chunk, 0), say(chunk, 4000), say(chunk, 8000)]);
     expect(events.map(({ position }) => position)).toEqual([0, 8000]);
     for (const event of events)
-      expect(new TextEncoder().encode(event["chunk"] as string).length).toBeLessThanOrEqual(MOST_CHUNK_BYTES);
+      expect(new TextEncoder().encode(event["chunk"] as string).length).toBeLessThanOrEqual(MAX_CHUNK_BYTES);
   });
 });

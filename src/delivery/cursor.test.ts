@@ -1,7 +1,7 @@
 /** An event id says where it stands, and cannot be made up (CON-76). */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { decodeId, encodeEventId, encodeRetoldId, encodeRunId } from "./cursor.ts";
+import { decodeId, encodeEventId, encodeResentId, encodeRunId } from "./cursor.ts";
 import type { LogIdentity } from "./entry.ts";
 
 const DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
@@ -22,7 +22,7 @@ const made = fc.tuple(log, place, place, number, digits(6)).chain(([identity, fr
     },
     {
       identity,
-      id: encodeRetoldId(identity, encodeRunId(identity, from, to, index, tag), "What is told."),
+      id: encodeResentId(identity, encodeRunId(identity, from, to, index, tag), "What is told."),
       cursor: { kind: "run", from, to, index, tag },
     },
   ),
@@ -43,9 +43,9 @@ describe("an event id", () => {
     fc.assert(
       fc.property(log, place, place, digits(6), (identity, from, to, tag) => {
         const [run, entry] = [encodeRunId(identity, from, to, 0, tag), encodeEventId(identity, from.seq)];
-        const retold = ["One.", "Two."].map((told) => encodeRetoldId(identity, run, told));
+        const retold = ["One.", "Two."].map((told) => encodeResentId(identity, run, told));
         expect(new Set([run, ...retold]).size).toBe(3);
-        expect(encodeRetoldId(identity, entry, "One.")).toBe(entry);
+        expect(encodeResentId(identity, entry, "One.")).toBe(entry);
       }),
     );
   });

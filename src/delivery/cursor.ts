@@ -1,12 +1,12 @@
 /**
- * A delivered event_id is a cursor: it says which log, which place, and, for text that was cut or events that were
- * merged, which run of pieces it came from, under which shape and as which of the run's events (CON-76). Any process
- * that holds the log can go on from it. A keyed seal tells ids of ours from forged ones; it grants nothing.
+ * A delivered event_id is a cursor: it encodes the log, the position and, for text that was cut or events that were
+ * merged, the run of pieces, the shape, and which event of the run it is (CON-76). Any process that has the log can
+ * resume from it. A keyed checksum detects forged ids; it grants no access.
  */
 import type { LogIdentity } from "./entry.ts";
 
-/** A place between pieces: before the piece `sub` of log entry `seq`. */
-export interface Place {
+/** A position between pieces: before piece `sub` of log entry `seq`. */
+export interface Position {
   readonly seq: number;
   readonly sub: number;
 }
@@ -15,8 +15,8 @@ export type Cursor =
   | { readonly kind: "event"; readonly seq: number }
   | {
       readonly kind: "run";
-      readonly from: Place;
-      readonly to: Place;
+      readonly from: Position;
+      readonly to: Position;
       readonly index: number;
       readonly tag: string;
     };
@@ -25,14 +25,14 @@ export const TAG_LENGTH = 6;
 const SEAL_LENGTH = 6;
 const DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-/** Numbers of any size without a separator: one digit says how many follow. */
+/** A number of any size without a separator: its first digit is its length. */
 function encodeNumber(value: number): string {
   let digits = "";
   for (let rest = value; rest > 0; rest = Math.floor(rest / 62)) digits = DIGITS[rest % 62] + digits;
   return DIGITS[digits.length] + digits;
 }
 
-/** A 35-bit keyed hash in six digits: two FNV-style lanes, finished with a strong mix. Not a secret keeper. */
+/** A 35-bit keyed hash in six digits: two FNV-style hashes with a final mix. Not cryptographic. */
 export function seal(text: string, key: number): string {
   let a = 0x811c9dc5 ^ key;
   let b = 0x9747b28c ^ Math.imul(key, 0x85ebca6b);
@@ -62,19 +62,19 @@ function mix(value: number): number {
   return (h ^ (h >>> 16)) >>> 0;
 }
 
-/** Joined, because the log keeps it: a template is remembered as the parts it was made of. */
+/** `join` instead of a template: V8 keeps a concatenated string as its parts, and the log keeps these ids. */
 const sealed = (body: string, { key }: LogIdentity): string => ["evt_", body, seal(body, key)].join("");
 
-/** Asked for where an event enters the log, and again where it leaves: the last ones are remembered. */
-const MOST_RECENT = 64;
-const recent = Array.from({ length: MOST_RECENT }, () => ({
+/** Cache: an id is needed when an event enters the log and again when it is delivered. */
+const MAX_RECENT = 64;
+const recent = Array.from({ length: MAX_RECENT }, () => ({
   log: undefined as LogIdentity | undefined,
   seq: 0,
   id: "",
 }));
 
 export function encodeEventId(log: LogIdentity, seq: number): string {
-  const slot = recent[seq % MOST_RECENT]!;
+  const slot = recent[seq % MAX_RECENT]!;
   if (slot.seq !== seq || slot.log !== log) {
     slot.log = log;
     slot.seq = seq;
@@ -83,22 +83,28 @@ export function encodeEventId(log: LogIdentity, seq: number): string {
   return slot.id;
 }
 
-export const encodeRunId = (log: LogIdentity, from: Place, to: Place, index: number, tag: string): string =>
+export const encodeRunId = (
+  log: LogIdentity,
+  from: Position,
+  to: Position,
+  index: number,
+  tag: string,
+): string =>
   sealed(
     `${log.epoch}r${encodeNumber(from.seq)}${encodeNumber(from.sub)}${encodeNumber(to.seq)}${encodeNumber(to.sub)}${encodeNumber(index)}${tag}`,
     log,
   );
 
 /**
- * The id for what a run holds beyond what was heard of it: the same place, marked with what is told. Without the mark it
- * might be an id that was used before, where the log has let go of text that the run was cut with then.
+ * The id for the unheard part of a run: the same position plus a hash of the content. Without the hash it could equal an
+ * id used before, if text that the run was cut with then has aged out.
  */
-export function encodeRetoldId(log: LogIdentity, id: string, told: string): string {
+export function encodeResentId(log: LogIdentity, id: string, told: string): string {
   const body = id.slice(4, -SEAL_LENGTH);
   return body[log.epoch.length] === "r" ? sealed(`${body}${seal(told, 0)}`, log) : id;
 }
 
-/** The cursor an id stands for, or why it is none: another log's, or not one of ours. */
+/** Decodes an id, or says why not: "foreign" is from another log, "forged" is not one of ours. */
 export function decodeId(log: LogIdentity, id: string): Cursor | "foreign" | "forged" {
   const { epoch, key } = log;
   if (!/^evt_[A-Za-z0-9]+$/.test(id) || id.length < 4 + epoch.length + 2 + SEAL_LENGTH) return "forged";
@@ -123,4 +129,4 @@ export function decodeId(log: LogIdentity, id: string): Cursor | "foreign" | "fo
   };
 }
 
-export const comparePlaces = (a: Place, b: Place): number => a.seq - b.seq || a.sub - b.sub;
+export const comparePositions = (a: Position, b: Position): number => a.seq - b.seq || a.sub - b.sub;

@@ -5,14 +5,14 @@ import { createWriter } from "../../test/support/legal-session.ts";
 import { termsOf } from "../../test/support/terms.ts";
 import { utf8Length } from "../protocol/limits.ts";
 import type { AgentEvent, Boundary, Capabilities } from "../protocol/types.ts";
-import { Cutter, MOST_CHUNK_BYTES, type Piece } from "./cut.ts";
+import { Cutter, MAX_CHUNK_BYTES, type Piece } from "./cut.ts";
 import { SessionTrack } from "./log-window.ts";
 import { shapeOf } from "./shape.ts";
 
 function cut(events: AgentEvent[], terms: Capabilities = {}): Piece[] {
   const track = new SessionTrack("sess_a1");
   const cutter = new Cutter(shapeOf(termsOf(terms)));
-  return events.flatMap((event, index) => cutter.cut(track.mark({ seq: index + 1, event })));
+  return events.flatMap((event, index) => cutter.cut(track.add({ seq: index + 1, event })));
 }
 
 const brief = (pieces: Piece[]) =>
@@ -92,7 +92,7 @@ describe("cutting", () => {
       ).toBe(true);
       for (const { text: part } of pieces) {
         expect(part!.bytes).toBe(utf8Length(part!.text));
-        expect(part!.bytes).toBeLessThanOrEqual(MOST_CHUNK_BYTES);
+        expect(part!.bytes).toBeLessThanOrEqual(MAX_CHUNK_BYTES);
       }
     }
   });
@@ -102,7 +102,7 @@ describe("cutting", () => {
     const text = `a${"\u0301".repeat(30_000)}b`;
     const pieces = cut([say(text, 0, true)], { coalesce_boundaries: ["completion"] });
     expect(pieces.map(({ text: part }) => part!.text).join("")).toBe(text);
-    for (const { text: part } of pieces) expect(part!.bytes).toBeLessThanOrEqual(MOST_CHUNK_BYTES);
+    for (const { text: part } of pieces) expect(part!.bytes).toBeLessThanOrEqual(MAX_CHUNK_BYTES);
   });
 
   it("keeps the log's id only for an entry that goes out whole (CON-76)", () => {

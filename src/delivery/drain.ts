@@ -1,52 +1,58 @@
-/** What the engine knows of one subscription: a place in its lane, a budget, a pace. Nothing here grows with the backlog. */
+/**
+ * Draining: a lane member (one subscription) sends the next run of pieces whenever its token bucket, pace and socket allow
+ * it. Before a critical event it sends everything pending, coalesced; if that is too much, it skips ahead and announces
+ * a gap (5.6.1; CON-06, CON-24). Backpressure: while a sink's promise is pending, nothing is sent and the backlog
+ * stays a position in the lane.
+ */
 import type { Terms } from "../protocol/negotiate.ts";
-import { type Budget, createBudget, mayAt, mayOwe, mostOwed, quietAfter, spend } from "./budget.ts";
+import { allowsBurst, type Budget, createBudget, maxBurst, nextSendAt, quietAfter, spend } from "./budget.ts";
 import type { Piece } from "./cut.ts";
 import { type Heard, unheard } from "./heard.ts";
 import type { Delivery, Lane, Run, View } from "./lane.ts";
-import { type LogWindow, type Marked, resolves, type SessionTrack } from "./log-window.ts";
-import { deliveryOfNotice, type Notice, type NoticeContext, noticesOfGap } from "./notices.ts";
+import { type LogWindow, resolves, type SessionTrack, type TrackedEntry } from "./log-window.ts";
+import { encodeNotice, gapNotices, type Notice, type NoticeContext } from "./notices.ts";
 
-/** Where deliveries go. A promise means: wait until it settles before sending more. */
+/** Where deliveries go. A returned promise is backpressure: nothing more is sent until it settles. */
 export interface Sink {
   send(delivery: Delivery): Promise<void> | undefined;
 }
 
-/** The subscriptions of one lane. */
-export interface Group {
+/** A lane and its members. */
+export interface LaneGroup {
   readonly key: string;
   readonly lane: Lane;
-  readonly members: Set<Subscription>;
-  /** Those who are up to date and may send at once. */
-  idle: Subscription[];
-  /** How many pieces the lane may hold before somebody looks which are still needed. */
+  readonly members: Set<LaneMember>;
+  /** Members that are up to date and may send at once. */
+  idle: LaneMember[];
+  /** How many pieces the lane may hold before unneeded ones are released. */
   held: number;
 }
 
-export class Subscription {
-  group!: Group;
-  place = 0;
-  /** A run that was taken but not sent whole, and its next event. */
+/** Delivery state of one subscription. Its size does not depend on the backlog. */
+export class LaneMember {
+  group!: LaneGroup;
+  pieceIndex = 0;
+  /** A run that was taken but not completely sent, and the index of its next event. */
   run: Run | undefined;
-  index = 0;
-  /** What is told before anything else. Waits only for a blocked sink, so it is as long as what stands. */
+  runIndex = 0;
+  /** Sent before anything else. Waits only for a blocked sink, so it is bounded by the number of sessions. */
   readonly notices: Notice[] = [];
-  /** Set after a change of shape, until the new lane holds nothing that was heard before. */
+  /** Set after a change of shape, until no piece of the new lane can overlap with what was delivered before. */
   heard: Heard | undefined;
-  /** Before this index of the lane the listener is catching up with what it had reached under the old shape. */
-  settled = 0;
+  /** Before this lane index the member is catching up with what it had reached under the old shape. */
+  catchUpEnd = 0;
   quietUntil = -Infinity;
   blocked = false;
-  /** New terms were agreed on while an event was on its way: nothing more goes out on the old ones. */
-  changing = false;
-  /** When the schedule will call; 0 if it will not. */
+  /** New terms were agreed on while a send was in progress: nothing more is sent under the old ones. */
+  renegotiating = false;
+  /** Scheduled wake-up time; 0 if none. */
   wakeAt = 0;
   idle = false;
-  /** Where it lies among the idle of its group, so that whoever leaves need not be searched for. */
+  /** Its index in the idle list of its group, so that removal needs no search. */
   idleAt = 0;
-  gone = false;
-  /** So far behind that what it missed, from this log place on, is no longer held; 0 if it is not. */
-  lost = 0;
+  detached = false;
+  /** The first log position it missed, if it is so far behind that its pieces were released; else 0. */
+  lostFrom = 0;
   budget: Budget;
   pace: number | undefined;
   readonly sink: Sink;
@@ -63,19 +69,19 @@ export class Subscription {
     return this.budget.interval > 0 || this.pace !== undefined;
   }
 
-  /** Nothing may be sent now. */
+  /** Whether sending is suspended. */
   get halted(): boolean {
-    return this.blocked || this.gone || this.changing;
+    return this.blocked || this.detached || this.renegotiating;
   }
 }
 
-/** One schedule for all subscriptions: whoever waits lies in the slot of its millisecond; slots are found by a heap. */
+/** A timer queue for all members: one slot per millisecond, ordered by a binary heap. */
 export class Schedule<Item> {
   readonly #slots = new Map<number, Item[]>();
-  /** A binary heap of the slots in use. */
+  /** A binary heap of the times in use. */
   readonly #times: number[] = [];
 
-  /** Answers with the slot: an item may be added again, and whoever takes it can tell the valid appointment. */
+  /** Returns the slot's time. An item may be added more than once; the caller compares times to find the valid one. */
   add(item: Item, at: number): number {
     const time = Math.max(1, Math.ceil(at));
     const slot = this.#slots.get(time);
@@ -87,12 +93,12 @@ export class Schedule<Item> {
     return time;
   }
 
-  /** When something falls due next; Infinity if nothing waits. */
+  /** The time of the first slot; Infinity if there is none. */
   get next(): number {
     return this.#times[0] ?? Infinity;
   }
 
-  /** Takes everything that is due. */
+  /** Removes and returns everything that is due. */
   *due(now: number): Iterable<[item: Item, at: number]> {
     while (this.next <= now) {
       const time = this.#pop();
@@ -134,21 +140,16 @@ export class Schedule<Item> {
   }
 }
 
-/**
- * Draining: when a subscription may send it takes the run from its place; before a critical event it drains everything
- * first; when that is too much, it is told so and goes on from there (5.6.1; CON-06, CON-24).
- */
-
 export interface DrainOptions {
   readonly window: LogWindow;
-  readonly schedule: Schedule<Subscription>;
+  readonly schedule: Schedule<LaneMember>;
   readonly context: NoticeContext;
   /** Most events a slow subscription may be behind, merged as far as they can be. */
-  readonly lag_bound: number;
-  /** A sink that waited may be written to again. */
-  readonly unblocked: (member: Subscription) => void;
+  readonly lagBound: number;
+  /** A sink is ready again after backpressure. */
+  readonly unblocked: (member: LaneMember) => void;
   /** A sink failed. */
-  readonly failed: (member: Subscription) => void;
+  readonly failed: (member: LaneMember) => void;
 }
 
 export class Drain {
@@ -158,68 +159,68 @@ export class Drain {
     this.#options = options;
   }
 
-  /** Says what is to be said first, what presses, then what may be sent. */
-  goOn(member: Subscription, now: number, pressing?: (piece: Piece) => boolean): void {
-    this.#tell(member, now);
+  /** Sends notices first, then urgent pieces, then what the rate limit allows. */
+  proceed(member: LaneMember, now: number, urgent?: (piece: Piece) => boolean): void {
+    this.#sendNotices(member, now);
     if (member.halted) return;
-    this.flush(member, now, pressing);
+    this.flush(member, now, urgent);
     if (member.wakeAt === 0 && !member.idle) this.drain(member, now);
   }
 
-  /** Sends what may be sent now, then waits for budget, pace, the socket, or news. */
-  drain(member: Subscription, now: number): void {
+  /** Sends what may be sent now, then waits for the token bucket, pace, the socket, or new entries. */
+  drain(member: LaneMember, now: number): void {
     const { lane } = member.group;
     const { budget, limited } = member;
     while (!member.halted) {
       if (!member.run) {
-        if (member.heard) this.#passHeard(member, lane);
-        if (member.place >= lane.end) return this.#rest(member);
-        if (member.lost > 0 || (limited && this.#lags(member, lane))) {
+        if (member.heard) this.#skipHeard(member, lane);
+        if (member.pieceIndex >= lane.end) return this.#markIdle(member);
+        if (member.lostFrom > 0 || (limited && this.#lags(member, lane))) {
           this.#skip(member, lane.end, now);
           continue;
         }
       }
-      if (limited && (member.run || !lane.piece(member.place)!.critical)) {
-        const at = Math.max(mayAt(budget), member.quietUntil);
+      if (limited && (member.run || !lane.piece(member.pieceIndex)!.critical)) {
+        const at = Math.max(nextSendAt(budget), member.quietUntil);
         if (at > now) {
           member.wakeAt = this.#options.schedule.add(member, at);
           return;
         }
       }
-      if (!this.#sendNext(member, lane.end, now)) return this.#rest(member);
+      if (!this.#sendNext(member, lane.end, now)) return this.#markIdle(member);
     }
   }
 
-  /** Before a critical event everything that precedes it goes out, merged; then it goes, at once (CON-06). */
-  flush(member: Subscription, now: number, pressing?: (piece: Piece) => boolean): void {
+  /** Sends a critical event at once, and before it everything that precedes it, coalesced (CON-06). */
+  flush(member: LaneMember, now: number, urgent?: (piece: Piece) => boolean): void {
     if (member.halted) return;
     const { lane } = member.group;
-    // What lies before the place the listener had reached under other terms was heard.
-    const from = member.heard ? Math.max(member.place, member.settled) : member.place;
-    if (member.lost > 0)
+    // Pieces before the position reached under the old terms were delivered already.
+    const from = member.heard ? Math.max(member.pieceIndex, member.catchUpEnd) : member.pieceIndex;
+    if (member.lostFrom > 0)
       this.#skip(member, lane.criticalsFrom(Math.max(from, lane.start))[0] ?? lane.end, now);
-    const criticals = lane.criticalsFrom(Math.max(from, member.place));
-    const last = pressing ? criticals.filter((at) => pressing(lane.piece(at)!)).at(-1) : criticals.at(-1);
+    const criticals = lane.criticalsFrom(Math.max(from, member.pieceIndex));
+    const last = urgent ? criticals.filter((at) => urgent(lane.piece(at)!)).at(-1) : criticals.at(-1);
     if (last === undefined) return;
-    const most = this.#options.lag_bound;
+    const most = this.#options.lagBound;
     for (const critical of criticals) {
       if (critical > last || member.halted) return;
-      const waiting = member.run ? member.run.deliveries.length - member.index : 0;
-      const owed = waiting + lane.count(member.place, critical, most, member.heard);
-      if (member.limited && (owed > most || !mayOwe(member.budget, owed, now)))
+      const waiting = member.run ? member.run.deliveries.length - member.runIndex : 0;
+      const owed = waiting + lane.count(member.pieceIndex, critical, most, member.heard);
+      if (member.limited && (owed > most || !allowsBurst(member.budget, owed, now)))
         this.#skip(member, critical, now);
-      while (!member.halted && member.place <= critical) this.#sendNext(member, critical + 1, now);
+      while (!member.halted && member.pieceIndex <= critical) this.#sendNext(member, critical + 1, now);
     }
   }
 
-  #lags(member: Subscription, lane: Lane): boolean {
-    const bound = this.#options.lag_bound;
-    if (member.heard) return lane.count(member.place, lane.end, bound, member.heard) > bound;
-    return lane.backlog(member.place, lane.end) > bound;
+  #lags(member: LaneMember, lane: Lane): boolean {
+    const bound = this.#options.lagBound;
+    if (member.heard) return lane.count(member.pieceIndex, lane.end, bound, member.heard) > bound;
+    return lane.backlog(member.pieceIndex, lane.end) > bound;
   }
 
-  /** Sends one event and accounts for it. A sink that fails takes nobody else along. */
-  #send(member: Subscription, delivery: Delivery, now: number): void {
+  /** Sends one event and charges it to rate limit and pace. A failing sink affects only its own member. */
+  #send(member: LaneMember, delivery: Delivery, now: number): void {
     if (!delivery.critical && member.budget.interval > 0) spend(member.budget, now);
     if (member.pace !== undefined)
       member.quietUntil = quietAfter(member.quietUntil, delivery.words, member.pace, now);
@@ -240,98 +241,102 @@ export class Drain {
     );
   }
 
-  #tell(member: Subscription, now: number): void {
+  #sendNotices(member: LaneMember, now: number): void {
     const { shape } = member.group.lane;
     while (member.notices.length > 0 && !member.halted) {
-      const delivery = deliveryOfNotice(member.notices.shift()!, shape, this.#options.context);
+      const delivery = encodeNotice(member.notices.shift()!, shape, this.#options.context);
       if (delivery) this.#send(member, delivery, now);
     }
   }
 
-  /** The next event of the run at hand, or of the next one; false if there is none before `limit`. */
-  #sendNext(member: Subscription, limit: number, now: number): boolean {
+  /** Sends the next event of the current or next run; false if there is none before `limit`. */
+  #sendNext(member: LaneMember, limit: number, now: number): boolean {
     if (!member.run) {
       member.run = this.#take(member, limit);
-      member.index = 0;
+      member.runIndex = 0;
       if (!member.run) return false;
     }
     const { deliveries } = member.run;
-    const delivery = deliveries[member.index++]!;
-    if (member.index === deliveries.length) member.run = undefined;
+    const delivery = deliveries[member.runIndex++]!;
+    if (member.runIndex === deliveries.length) member.run = undefined;
     this.#send(member, delivery, now);
     return true;
   }
 
-  /** The next run from a subscription's place. */
-  #take(member: Subscription, limit: number): Run | undefined {
+  /** Takes the next run. */
+  #take(member: LaneMember, limit: number): Run | undefined {
     const { lane } = member.group;
-    while (member.place < limit) {
+    while (member.pieceIndex < limit) {
       const { heard } = member;
       if (!heard) {
-        const run = member.limited ? lane.take(member.place, limit) : lane.single(member.place);
-        member.place = run.to;
+        const run = member.limited ? lane.take(member.pieceIndex, limit) : lane.single(member.pieceIndex);
+        member.pieceIndex = run.to;
         return run;
       }
-      const late = member.place < member.settled;
-      const to = late ? Math.min(limit, member.settled) : limit;
-      const run = member.limited || late ? lane.take(member.place, to) : lane.single(member.place);
-      member.place = run.to;
-      const news = lane.news(run, heard, late);
-      if (member.place >= lane.end) settle(member, lane);
-      if (news) return news;
+      const late = member.pieceIndex < member.catchUpEnd;
+      const to = late ? Math.min(limit, member.catchUpEnd) : limit;
+      const run = member.limited || late ? lane.take(member.pieceIndex, to) : lane.single(member.pieceIndex);
+      member.pieceIndex = run.to;
+      const fresh = lane.unheardPart(run, heard, late);
+      if (member.pieceIndex >= lane.end) settle(member, lane);
+      if (fresh) return fresh;
     }
     return undefined;
   }
 
-  #passHeard(member: Subscription, lane: Lane): void {
-    while (member.heard && member.place < lane.end && !unheard(lane.piece(member.place)!, member.heard))
-      member.place++;
-    if (member.heard && member.place >= lane.end) settle(member, lane);
+  #skipHeard(member: LaneMember, lane: Lane): void {
+    while (
+      member.heard &&
+      member.pieceIndex < lane.end &&
+      !unheard(lane.piece(member.pieceIndex)!, member.heard)
+    )
+      member.pieceIndex++;
+    if (member.heard && member.pieceIndex >= lane.end) settle(member, lane);
   }
 
-  #rest(member: Subscription): void {
-    if (member.idle || member.gone) return;
+  #markIdle(member: LaneMember): void {
+    if (member.idle || member.detached) return;
     member.idle = true;
     member.idleAt = member.group.idle.push(member) - 1;
   }
 
-  /** The lagging outcome: what is skipped is said, what stands is told, and what ended is known to have ended. */
-  #skip(member: Subscription, to: number, now: number): void {
+  /** The "lagging" outcome: skips ahead and announces the gap, a summary, open questions, and sessions that ended. */
+  #skip(member: LaneMember, to: number, now: number): void {
     const { lane } = member.group;
     const { window } = this.#options;
     const next = lane.piece(to)?.seq ?? window.next;
     const missed = new Set<SessionTrack>();
-    if (member.lost > 0) {
+    if (member.lostFrom > 0) {
       for (const track of window.tracks.values()) {
-        if ((track.before(next)?.entry.seq ?? 0) >= member.lost && member.view.hears(track))
+        if ((track.before(next)?.entry.seq ?? 0) >= member.lostFrom && member.view.hears(track))
           missed.add(track);
       }
     }
-    let since = member.lost || next;
-    const outcomes: Marked[] = [];
+    let since = member.lostFrom || next;
+    const outcomes: TrackedEntry[] = [];
     const miss = ({ seq, track }: Piece) => {
       missed.add(track);
       since = Math.min(since, seq);
-      const marked = window.at(seq);
-      if (marked?.entry.insist && resolves(marked.entry.event)) outcomes.push(marked);
+      const tracked = window.at(seq);
+      if (tracked?.entry.insist && resolves(tracked.entry.event)) outcomes.push(tracked);
     };
-    for (const parts of member.run?.parts.slice(member.index) ?? []) parts.forEach(miss);
-    for (let at = Math.max(member.place, lane.start); at < to; at++) {
+    for (const parts of member.run?.parts.slice(member.runIndex) ?? []) parts.forEach(miss);
+    for (let at = Math.max(member.pieceIndex, lane.start); at < to; at++) {
       const piece = lane.piece(at)!;
       if (!member.heard || unheard(piece, member.heard)) miss(piece);
     }
-    member.lost = 0;
+    member.lostFrom = 0;
     member.run = undefined;
-    member.place = to;
-    const most = mostOwed(member.budget);
-    for (const notice of noticesOfGap(missed, { reason: "lagging", since, next, most, outcomes }))
+    member.pieceIndex = to;
+    const most = maxBurst(member.budget);
+    for (const notice of gapNotices(missed, { reason: "lagging", since, next, most, outcomes }))
       member.notices.push(notice);
-    this.#tell(member, now);
+    this.#sendNotices(member, now);
   }
 }
 
-/** At the end of the lane only text that is not cut yet can still overlap with what was heard. */
-function settle(member: Subscription, lane: Lane): void {
+/** At the end of the lane only text that is not cut yet can still overlap with what was delivered before. */
+function settle(member: LaneMember, lane: Lane): void {
   const { texts } = member.heard!;
   const uncut = new Map(lane.uncut());
   for (const [output, floor] of texts) if ((uncut.get(output) ?? floor) >= floor) texts.delete(output);

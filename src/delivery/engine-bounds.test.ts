@@ -69,7 +69,7 @@ describe("a listener whose view changes", () => {
 
 describe("how a question ended", () => {
   it("is told even where it lies in what a slow listener skips (CON-13, CON-24)", async () => {
-    const world = new World({ lag_bound: 20 });
+    const world = new World({ lagBound: 20 });
     const { started, call, done, confirm, state, event } = writer();
     const slow = world.listener(
       "slow",

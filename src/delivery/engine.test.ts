@@ -146,7 +146,7 @@ describe("a flood (F21, SEC-07)", () => {
   }, 60_000);
 
   it("of unmergeable events is skipped with a word, never kept without end and never in silence (CON-24)", async () => {
-    const world = new World({ lag_bound: 16 });
+    const world = new World({ lagBound: 16 });
     const { started, call, done, completed } = writer();
     const slow = join(world, { max_events_per_second: 1 });
     await world.say(started());

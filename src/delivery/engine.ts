@@ -1,39 +1,39 @@
 /**
- * One log, many listeners: the engine cuts every entry once per lane and lets each subscription drain at its own rate.
- * One schedule serves them all. The clock is passed in.
+ * The fan-out from one log to many subscriptions: the engine cuts every entry once per lane, and each subscription drains
+ * its lane at its own rate limit and pace. One schedule serves all of them. The clock is passed in.
  */
 import type { Ids } from "../protocol/ids.ts";
 import type { Terms } from "../protocol/negotiate.ts";
-import { createBudget, mostOwed } from "./budget.ts";
+import { createBudget, maxBurst } from "./budget.ts";
 import { type Cursor, decodeId, encodeEventId } from "./cursor.ts";
 import type { Piece } from "./cut.ts";
-import { Drain, type Group, Schedule, type Sink, Subscription } from "./drain.ts";
+import { Drain, type LaneGroup, LaneMember, Schedule, type Sink } from "./drain.ts";
 import type { LogEntry, LogIdentity } from "./entry.ts";
-import { agedOut, type Heard, heardAt, heardAtLeast, type Standpoint } from "./heard.ts";
+import { agedOut, type Heard, heardAt, heardAtLeast, type LanePosition } from "./heard.ts";
 import { Lane, tagOf, type View } from "./lane.ts";
-import { LogWindow, type Question, type SessionTrack } from "./log-window.ts";
+import { LogWindow, type SessionTrack, type TrackedQuestion } from "./log-window.ts";
 import {
   ENGLISH_WORDS,
   type GapReason,
+  gapNotices,
   mostRecent,
   type NoticeWords,
-  noticesOfGap,
   openQuestions,
 } from "./notices.ts";
 import { type ExtensionRegistry, type Shape, shapeOf } from "./shape.ts";
 
 export interface EngineOptions {
   readonly log: LogIdentity;
-  /** Milliseconds of a clock that never jumps. */
+  /** Monotonic milliseconds. */
   readonly now: () => number;
-  /** The wall clock, as events write it. */
+  /** Wall clock time, as written into events. */
   readonly timestamp: () => string;
   readonly ids: Ids;
   readonly registry?: ExtensionRegistry;
   readonly words?: NoticeWords;
-  /** Most events a slow subscription may be behind, merged as far as they can be. */
-  readonly lag_bound?: number;
-  /** Most log entries held for those who come back. */
+  /** A subscription more than this many (coalesced) events behind skips ahead with the outcome "lagging". */
+  readonly lagBound?: number;
+  /** Most log entries kept in memory for resuming subscriptions. */
   readonly window?: number;
 }
 
@@ -42,33 +42,33 @@ export interface AttachOptions {
   readonly terms: Terms;
   readonly view: View;
   /**
-   * Go on after this event. `previous` are the terms it was delivered under: with them the place is exact, whatever the
-   * terms are now. Without them nothing is lost, but text that was still open then may come again.
+   * Resume after this event. `previous` are the terms under which it was delivered: with them the position is exact even
+   * if the terms have changed since. Without them nothing is lost, but text that was open then may be repeated.
    */
   readonly resume?: { readonly event_id: string; readonly previous?: Terms };
 }
 
 export interface Attachment {
-  /** How it began: at the end of the log, exactly where it was, or with a gap it has been told of. */
+  /** How it started: at the end of the log, exactly after the last event, or after a gap that was announced. */
   readonly start: "joined" | "resumed" | GapReason;
-  /** New terms govern everything sent from now on (HS-16); nothing is lost or repeated. */
+  /** Everything sent from now on follows the new terms (HS-16); nothing is lost or repeated. */
   renegotiate(terms: Terms): void;
-  /** Tells this listener where things stand, in all open sessions or one. */
-  standing(session_id?: string): void;
+  /** Sends a summary and the open questions of all running sessions, or of one. */
+  summarize(session_id?: string): void;
   detach(): void;
 }
 
-/** A lane holds at most this many pieces for a subscription whose socket is blocked. */
-const MOST_HELD = 16_384;
+/** A lane keeps at most this many pieces for a subscription whose socket is blocked (backpressure). */
+const MAX_HELD = 16_384;
 
 export class Engine {
   readonly window: LogWindow;
   readonly #options: EngineOptions;
   readonly #registry: ExtensionRegistry;
-  readonly #groups = new Map<string, Group>();
-  readonly #schedule = new Schedule<Subscription>();
+  readonly #groups = new Map<string, LaneGroup>();
+  readonly #schedule = new Schedule<LaneMember>();
   readonly #drain: Drain;
-  readonly #jobs: (() => void)[] = [];
+  readonly #queue: (() => void)[] = [];
   #busy = false;
 
   constructor(options: EngineOptions) {
@@ -80,23 +80,23 @@ export class Engine {
       window: this.window,
       schedule: this.#schedule,
       context: { ids, timestamp, registry: this.#registry, words },
-      lag_bound: options.lag_bound ?? 256,
-      unblocked: (member) => this.#work(() => this.#goOn(member)),
+      lagBound: options.lagBound ?? 256,
+      unblocked: (member) => this.#enqueue(() => this.#proceed(member)),
       failed: (member) => this.#detach(member),
     });
   }
 
-  /** Entries the log has acknowledged, in order. What may go goes now; critical events always may. */
+  /** Delivers entries that the log has acknowledged, in order: at once where the rate limit allows, critical ones always. */
   append(entries: readonly LogEntry[]): void {
-    this.#work(() => this.#feed(entries));
+    this.#enqueue(() => this.#appendEntries(entries));
   }
 
-  /** When the schedule wants to be run next; Infinity if nobody waits. */
+  /** When `run` is due next; Infinity if no subscription waits. */
   get next(): number {
     return this.#schedule.next;
   }
 
-  /** Pieces held in memory for all listeners together. */
+  /** Pieces held in memory for all subscriptions together. */
   get held(): number {
     let held = 0;
     for (const { lane } of this.#groups.values()) held += lane.end - lane.start;
@@ -104,78 +104,78 @@ export class Engine {
   }
 
   run(): void {
-    this.#work(() => {
+    this.#enqueue(() => {
       const now = this.#options.now();
       for (const [member, at] of this.#schedule.due(now)) {
-        // New terms may have moved the appointment: an old one is void.
-        if (member.gone || member.wakeAt !== at) continue;
+        // Renegotiation may have moved the wake-up time; ignore the old one.
+        if (member.detached || member.wakeAt !== at) continue;
         member.wakeAt = 0;
         this.#drain.drain(member, now);
       }
     });
   }
 
-  /** The end of the log as a cursor: who joins now has heard everything before it. */
-  get here(): string {
+  /** The end of the log as a cursor. */
+  get endCursor(): string {
     return encodeEventId(this.#options.log, this.window.next - 1);
   }
 
   attach({ sink, terms, view, resume }: AttachOptions): Attachment {
-    const member = new Subscription(sink, view, terms);
+    const member = new LaneMember(sink, view, terms);
     let start: Attachment["start"] = "joined";
-    this.#inTurn(() => {
+    this.#runExclusive(() => {
       this.#join(member, shapeOf(terms, this.#registry));
-      member.place = member.group.lane.end;
+      member.pieceIndex = member.group.lane.end;
       if (resume) start = this.#resume(member, resume);
-      else this.#preface(member);
-      this.#goOn(member, isOpenQuestion);
+      else this.#queueSummaries(member);
+      this.#proceed(member, isOpenQuestion);
     });
     return {
       start,
       renegotiate: (changed) => {
-        member.changing = this.#busy;
-        this.#work(() => this.#renegotiate(member, changed));
+        member.renegotiating = this.#busy;
+        this.#enqueue(() => this.#renegotiate(member, changed));
       },
-      standing: (session_id) =>
-        this.#work(() => {
-          this.#preface(member, 0, session_id);
-          this.#goOn(member);
+      summarize: (session_id) =>
+        this.#enqueue(() => {
+          this.#queueSummaries(member, 0, session_id);
+          this.#proceed(member);
         }),
       detach: () => this.#detach(member),
     };
   }
 
-  /** A sink may answer at once and cause the next entry: it waits its turn, so that everyone keeps the same order. */
-  #work(job: () => void): void {
-    this.#jobs.push(job);
-    if (!this.#busy) this.#inTurn(() => undefined);
+  /** A sink may cause the next append synchronously: it is queued, so that all subscriptions see the same order. */
+  #enqueue(job: () => void): void {
+    this.#queue.push(job);
+    if (!this.#busy) this.#runExclusive(() => undefined);
   }
 
-  /** Does something at once; what it causes comes right after it. */
-  #inTurn(job: () => void): void {
+  /** Runs a job now, then everything it queued. */
+  #runExclusive(job: () => void): void {
     const outer = this.#busy;
     this.#busy = true;
     try {
       job();
-      if (!outer) for (let next = this.#jobs.shift(); next; next = this.#jobs.shift()) next();
+      if (!outer) for (let next = this.#queue.shift(); next; next = this.#queue.shift()) next();
     } finally {
       this.#busy = outer;
     }
   }
 
-  #goOn(member: Subscription, pressing?: (piece: Piece) => boolean): void {
-    if (!member.gone) this.#drain.goOn(member, this.#options.now(), pressing);
+  #proceed(member: LaneMember, urgent?: (piece: Piece) => boolean): void {
+    if (!member.detached) this.#drain.proceed(member, this.#options.now(), urgent);
   }
 
-  #feed(entries: readonly LogEntry[]): void {
-    const marked = entries.map((entry) => this.window.append(entry));
+  #appendEntries(entries: readonly LogEntry[]): void {
+    const tracked = entries.map((entry) => this.window.append(entry));
     const now = this.#options.now();
-    // Every lane first, then the sinks: whoever joins because of what a sink got finds all lanes at the same place.
-    const grown: [Group, number][] = [];
+    // All lanes first, then the sinks: a subscription that joins because of a delivery finds all lanes up to date.
+    const grown: [LaneGroup, number][] = [];
     for (const group of this.#groups.values()) {
       const { lane } = group;
       const before = lane.end;
-      for (const entry of marked) lane.push(entry);
+      for (const entry of tracked) lane.push(entry);
       if (lane.end > before) grown.push([group, before]);
     }
     for (const [group, before] of grown) {
@@ -188,11 +188,11 @@ export class Engine {
         member.idle = false;
         this.#drain.drain(member, now);
       }
-      if (lane.end - lane.start > group.held) this.#forget(group);
+      if (lane.end - lane.start > group.held) this.#release(group);
     }
   }
 
-  #join(member: Subscription, shape: Shape): void {
+  #join(member: LaneMember, shape: Shape): void {
     const key = `${member.view.key}\n${shape.key}`;
     let group = this.#groups.get(key);
     if (!group) {
@@ -204,7 +204,7 @@ export class Engine {
     member.group = group;
   }
 
-  #leave(member: Subscription): void {
+  #leave(member: LaneMember): void {
     const { group } = member;
     group.members.delete(member);
     if (group.idle[member.idleAt] === member) {
@@ -218,42 +218,42 @@ export class Engine {
     if (group.members.size === 0) this.#groups.delete(group.key);
   }
 
-  #detach(member: Subscription): void {
-    if (member.gone) return;
-    member.gone = true;
+  #detach(member: LaneMember): void {
+    if (member.detached) return;
+    member.detached = true;
     this.#leave(member);
   }
 
-  #forget(group: Group): void {
+  #release(group: LaneGroup): void {
     const { lane, members } = group;
     let needed = lane.end;
     for (const member of members) {
-      const place = member.run ? member.run.from : member.place;
-      if (lane.end - place <= MOST_HELD) needed = Math.min(needed, place);
-      else if (member.lost === 0) member.lost = Math.max(1, lane.piece(place)?.seq ?? 0);
+      const pieceIndex = member.run ? member.run.from : member.pieceIndex;
+      if (lane.end - pieceIndex <= MAX_HELD) needed = Math.min(needed, pieceIndex);
+      else if (member.lostFrom === 0) member.lostFrom = Math.max(1, lane.piece(pieceIndex)?.seq ?? 0);
     }
-    lane.forget(needed);
-    // Looked at again when it has doubled, so that the cost of looking stays small.
+    lane.release(needed);
+    // Check again when it has doubled: amortizes the cost.
     group.held = 2 * Math.max(128, lane.end - lane.start);
   }
 
-  /** Puts a subscription right after a delivered event, or tells it that this place is not known (any more). */
+  /** Positions a subscription right after a delivered event, or announces a gap if that position is unknown. */
   #resume(
-    member: Subscription,
+    member: LaneMember,
     { event_id, previous }: NonNullable<AttachOptions["resume"]>,
   ): Attachment["start"] {
     const cursor = decodeId(this.#options.log, event_id);
-    if (typeof cursor === "string") return this.#prefaceGap(member, cursor);
+    if (typeof cursor === "string") return this.#queueGap(member, cursor);
     const [first, last] = extent(cursor);
-    if (last >= this.window.next) return this.#prefaceGap(member, "forged");
-    const known = this.#place(member, cursor, first, previous && shapeOf(previous, this.#registry));
-    if (!known) return this.#prefaceGap(member, "aged", first);
-    this.#preface(member, first);
+    if (last >= this.window.next) return this.#queueGap(member, "forged");
+    const known = this.#moveTo(member, cursor, first, previous && shapeOf(previous, this.#registry));
+    if (!known) return this.#queueGap(member, "aged", first);
+    this.#queueSummaries(member, first);
     return "resumed";
   }
 
-  /** False where the log is no longer held as far back as this takes. */
-  #place(member: Subscription, cursor: Cursor, first: number, previous: Shape | undefined): boolean {
+  /** False if the entries needed for this have aged out of the window. */
+  #moveTo(member: LaneMember, cursor: Cursor, first: number, previous: Shape | undefined): boolean {
     const { lane } = member.group;
     const { shape } = lane;
     const before = previous && tagOf(member.view, previous);
@@ -261,35 +261,35 @@ export class Engine {
     const old = tag === lane.tag ? shape : tag === before ? previous : undefined;
     if (this.window.floor(first, old?.level) < this.window.first) return false;
     if (old === shape) {
-      const { place, run, index } = standAt(lane, cursor);
-      member.place = place;
+      const { pieceIndex, run, runIndex } = positionAt(lane, cursor);
+      member.pieceIndex = pieceIndex;
       member.run = run;
-      member.index = index;
+      member.runIndex = runIndex;
     } else if (old) {
       const other = new Lane(member.view, old, this.#options.log, this.window, this.window.next);
-      this.#restart(member, heardAt(other, standAt(other, cursor), this.window), old.level);
+      this.#restart(member, heardAt(other, positionAt(other, cursor), this.window), old.level);
     } else {
       this.#restart(member, heardAtLeast(this.window, cursor, member.view));
     }
     return true;
   }
 
-  /** Starts where the new lane may hold something unheard, a little before the old place. */
-  #restart(member: Subscription, heard: Heard, level?: number): void {
+  /** Starts at the first piece of the new lane that may contain something undelivered. */
+  #restart(member: LaneMember, heard: Heard, level?: number): void {
     const { lane } = member.group;
-    member.place = lane.indexOf({ seq: this.window.floor(heard.from, level), sub: 0 });
-    member.settled = lane.indexOf({ seq: heard.before, sub: 0 });
+    member.pieceIndex = lane.indexOf({ seq: this.window.floor(heard.from, level), sub: 0 });
+    member.catchUpEnd = lane.indexOf({ seq: heard.before, sub: 0 });
     member.run = undefined;
-    member.index = 0;
+    member.runIndex = 0;
     member.heard = heard;
-    // The old lane may have held more than the log does.
+    // The old lane may have held pieces of entries that have since aged out.
     for (const track of agedOut(this.window, heard, member.view))
       member.notices.push({ track, gap: "lagging" });
   }
 
-  #renegotiate(member: Subscription, terms: Terms): void {
-    if (member.gone) return;
-    member.changing = false;
+  #renegotiate(member: LaneMember, terms: Terms): void {
+    if (member.detached) return;
+    member.renegotiating = false;
     const now = this.#options.now();
     const { due } = member.budget;
     member.budget = createBudget(terms.max_events_per_second);
@@ -304,13 +304,13 @@ export class Engine {
       this.#leave(member);
       this.#join(member, shape);
       this.#restart(member, heard, lane.shape.level);
-      this.#askAgain(member, lane.shape, shape, heard.before);
+      this.#requeueQuestions(member, lane.shape, shape, heard.before);
     }
-    if (!member.idle) this.#goOn(member);
+    if (!member.idle) this.#proceed(member);
   }
 
-  /** Gaining the right to answer counts as joining: what was only mentioned so far is asked (CON-01). */
-  #askAgain(member: Subscription, old: Shape, shape: Shape, before: number): void {
+  /** Gaining the capability to reply counts as joining: open questions are sent again, now with their token (CON-01). */
+  #requeueQuestions(member: LaneMember, old: Shape, shape: Shape, before: number): void {
     const gained = new Set<string>();
     if (shape.confirmation && !old.confirmation) gained.add("aaep:agent.awaiting.confirmation");
     if (shape.clarification && !old.clarification) gained.add("aaep:agent.awaiting.clarification");
@@ -318,59 +318,59 @@ export class Engine {
     for (const track of this.window.tracks.values()) {
       if (!member.view.hears(track)) continue;
       member.notices.push(
-        ...openQuestions(track, before).filter(({ again }) => gained.has(again!.entry.event.type)),
+        ...openQuestions(track, before).filter(({ resend }) => gained.has(resend!.entry.event.type)),
       );
     }
   }
 
-  /** What stands, before anything that happens: on joining and on coming back (CON-16). */
-  #preface(member: Subscription, since = 0, only?: string): void {
-    const standing: SessionTrack[] = [];
+  /** Summaries and open questions come before any event, on joining and on resuming (CON-16). */
+  #queueSummaries(member: LaneMember, since = 0, only?: string): void {
+    const running: SessionTrack[] = [];
     for (const track of this.window.running) {
       if (track.ended || !member.view.hears(track) || (only !== undefined && track.session_id !== only))
         continue;
-      // A session that begins after the cursor is heard from its start.
-      if (since === 0 || track.begins < since) standing.push(track);
+      // A session that starts after the cursor is delivered from its start anyway.
+      if (since === 0 || track.begins < since) running.push(track);
     }
-    for (const track of mostRecent(standing, mostOwed(member.budget)))
+    for (const track of mostRecent(running, maxBurst(member.budget)))
       member.notices.push({ track }, ...openQuestions(track, since || Infinity));
   }
 
-  /** The place to go on from is not known: what stands, what is missing, and what ended since, if that can be told. */
-  #prefaceGap(member: Subscription, gap: GapReason, since = Infinity): GapReason {
+  /** The resume position is unknown: announce the gap, summaries and open questions, and what ended since, if known. */
+  #queueGap(member: LaneMember, gap: GapReason, since = Infinity): GapReason {
     const heard = [...this.window.tracks.values()].filter((track) => member.view.hears(track));
     const lastOf = (track: SessionTrack) => track.entries.at(-1)?.entry.seq ?? 0;
     const missed = heard.filter((track) => !track.ended || lastOf(track) >= since);
-    // Where nothing runs and nobody knows since when, how the last one ended is where things stand (SSE-06).
+    // If nothing is running and the cursor says nothing, report how the last session ended (SSE-06).
     if (missed.length === 0 && since === Infinity)
       missed.push(...heard.sort((a, b) => lastOf(a) - lastOf(b)).slice(-1));
-    const known = { reason: gap, most: mostOwed(member.budget) };
-    const notices = noticesOfGap(missed, since < Infinity ? { ...known, since } : known);
+    const known = { reason: gap, most: maxBurst(member.budget) };
+    const notices = gapNotices(missed, since < Infinity ? { ...known, since } : known);
     for (const notice of notices) member.notices.push(notice);
     return gap;
   }
 }
 
 const isOpenQuestion = ({ track, event }: Piece): boolean =>
-  track.questions.has((event as Question).reply_token);
+  track.questions.has((event as TrackedQuestion).reply_token);
 
-/** The log places a cursor stands for: where to go on reading from, and the last one it has seen. */
+/** The log positions of a cursor: where to continue reading, and the last one it covers. */
 const extent = (cursor: Cursor): [first: number, last: number] =>
   cursor.kind === "event" ? [cursor.seq + 1, cursor.seq] : [cursor.from.seq, cursor.to.seq];
 
-/** Where someone stands in a lane who got this event last. */
-function standAt(lane: Lane, cursor: Cursor): Required<Omit<Standpoint, "heard">> {
+/** The position in a lane right after the event that a cursor names. */
+function positionAt(lane: Lane, cursor: Cursor): Required<Omit<LanePosition, "heard">> {
   if (cursor.kind === "event") {
     const next = cursor.seq + 1;
-    return { place: lane.indexOf({ seq: next, sub: 0 }), run: undefined, index: 0, next };
+    return { pieceIndex: lane.indexOf({ seq: next, sub: 0 }), run: undefined, runIndex: 0, next };
   }
   const from = lane.indexOf(cursor.from);
-  const place = lane.indexOf(cursor.to);
+  const pieceIndex = lane.indexOf(cursor.to);
   const { seq } = cursor.to;
-  const next = lane.piece(place)?.seq === seq ? seq : seq + 1;
-  const run = place > from ? lane.between(from, place) : undefined;
-  const index = cursor.index + 1;
-  return run && index < run.deliveries.length
-    ? { place, run, index, next }
-    : { place, run: undefined, index: 0, next };
+  const next = lane.piece(pieceIndex)?.seq === seq ? seq : seq + 1;
+  const run = pieceIndex > from ? lane.between(from, pieceIndex) : undefined;
+  const runIndex = cursor.index + 1;
+  return run && runIndex < run.deliveries.length
+    ? { pieceIndex, run, runIndex, next }
+    : { pieceIndex, run: undefined, runIndex: 0, next };
 }

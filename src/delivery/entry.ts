@@ -1,20 +1,20 @@
-/** What delivery reads: the log, one hub-wide sequence of events as they were said, before any shaping. */
+/** An entry of the log: one hub-wide sequence of events as the producer emitted them, before shaping. */
 import type { AgentEvent } from "../protocol/types.ts";
 
 export interface LogEntry {
-  /** Place in the hub-wide log, from 1, without holes. */
+  /** Position in the hub-wide log, from 1, without holes. */
   readonly seq: number;
-  /** Its `event_id` is the cursor of this place. Text variants of all languages and verbosities are still in it. */
+  /** Its `event_id` is the cursor of this position. Contains the text variants of all languages and verbosities. */
   readonly event: AgentEvent;
-  /** Where a filter or the load would drop it, a copy goes out as critical instead (CON-13, CON-48, CON-74). */
+  /** Must reach every subscription: where a filter or cognitive load would drop it, it is sent as critical (CON-13, CON-48, CON-74). */
   readonly insist?: boolean;
-  /** Fields that are not text and still differ by language, by lower-cased tag: they replace the event's own (CON-49). */
+  /** Fields other than text that differ by language, per lower-case tag: they replace those of the event (CON-49). */
   readonly localized?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
-  /** On a session's first entry: who may hear it; absent means everyone who is connected. Never on the wire. */
+  /** On a session's first entry: who may receive it; absent means every subscriber. Never sent. */
   readonly audience?: readonly string[];
 }
 
-/** Names a log: a wiped or restored one has another epoch, and ids are sealed with its key. */
+/** Identifies a log: a wiped or restored one has a new epoch. `key` is the key of the checksum in ids. */
 export interface LogIdentity {
   /** Six letters or digits. */
   readonly epoch: string;

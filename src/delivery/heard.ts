@@ -1,7 +1,7 @@
 /**
- * What a listener already heard when its shape changes (renegotiation, or resuming under other terms): the new lane
- * cuts the same log differently, so it starts a little earlier and leaves out what is known. Nothing is lost and,
- * where the old terms are known, nothing is repeated.
+ * Deduplication when the shape of a subscription changes (renegotiation, or resuming under other terms). The new lane
+ * cuts the same log differently, so delivery restarts a little earlier and drops what was already heard. Nothing is lost
+ * and, if the old terms are known, nothing is repeated.
  */
 import { codePoints } from "../protocol/formats.ts";
 import { utf8Length } from "../protocol/limits.ts";
@@ -12,50 +12,50 @@ import type { Lane, Run, View } from "./lane.ts";
 import type { LogWindow, OutputTrack, SessionTrack } from "./log-window.ts";
 
 export interface Heard {
-  /** The first log place that may hold something unheard. */
+  /** The first log position that may hold something unheard. */
   readonly from: number;
-  /** Whatever is not text and stands before this log place is past… */
+  /** Events other than text before this log position were delivered… */
   readonly before: number;
-  /** …but for these places, which were about to be sent. */
-  readonly owed: ReadonlyMap<number, SessionTrack>;
-  /** Where the unheard text of these outputs starts; Infinity where the end of the output was heard too. */
+  /** …except these, which were about to be sent. */
+  readonly unsent: ReadonlyMap<number, SessionTrack>;
+  /** Where the unheard text of these outputs starts; Infinity if the output was heard to its end. */
   readonly texts: Map<OutputTrack, number>;
-  /** The last log place of which something may have been sent: one of several pieces is enough. */
+  /** The last log position of which at least one piece may have been sent. */
   readonly reached: number;
-  /** The time each session with something unheard had reached there. Kept, because the log may let go of the place. */
+  /** The timestamp each session had reached there. Kept here because the entry may age out. */
   readonly times: ReadonlyMap<SessionTrack, string>;
 }
 
-/** Where someone stands in a lane: at a piece, perhaps with a run taken of which only the first events were sent. */
-export interface Standpoint {
-  readonly place: number;
+/** A position in a lane: the next piece, and the run that is partly sent, if any. */
+export interface LanePosition {
+  readonly pieceIndex: number;
   readonly run: Run | undefined;
-  readonly index: number;
-  /** The log place that follows, where it is known better than by the next piece: a filter may hide what lies between. */
+  readonly runIndex: number;
+  /** The next log position, if known more exactly than by the next piece: a filter may hide entries in between. */
   readonly next?: number;
-  /** Left over from an earlier change that has not settled yet. */
+  /** From an earlier change that is still catching up. */
   readonly heard?: Heard | undefined;
 }
 
-export function heardAt(lane: Lane, stand: Standpoint, window: LogWindow): Heard {
-  const { run, index, heard: earlier } = stand;
-  // Whoever was lost behind a blocked socket stands before what the lane still holds.
-  const place = Math.max(stand.place, lane.start);
-  const next = stand.next ?? lane.piece(place)?.seq ?? window.next;
+export function heardAt(lane: Lane, stand: LanePosition, window: LogWindow): Heard {
+  const { run, runIndex, heard: earlier } = stand;
+  // A member that fell behind a blocked socket may point before what the lane still holds.
+  const pieceIndex = Math.max(stand.pieceIndex, lane.start);
+  const next = stand.next ?? lane.piece(pieceIndex)?.seq ?? window.next;
   const texts = new Map<OutputTrack, number>();
-  const owed = new Map<number, SessionTrack>();
+  const unsent = new Map<number, SessionTrack>();
   let from = next;
-  for (const [seq, track] of earlier?.owed ?? []) if (seq >= next) owed.set(seq, track);
-  for (const parts of run?.parts.slice(index) ?? []) {
+  for (const [seq, track] of earlier?.unsent ?? []) if (seq >= next) unsent.set(seq, track);
+  for (const parts of run?.parts.slice(runIndex) ?? []) {
     for (const { seq, text, track } of parts) {
       from = Math.min(from, seq);
       if (text) texts.set(text.output, Math.min(text.start, texts.get(text.output) ?? Infinity));
-      else owed.set(seq, track);
+      else unsent.set(seq, track);
     }
   }
   const since = (output: OutputTrack, start: number) => void (texts.has(output) || texts.set(output, start));
   const dropped = new Set<OutputTrack>();
-  for (let at = place; at < lane.end; at++) {
+  for (let at = pieceIndex; at < lane.end; at++) {
     const piece = lane.piece(at)!;
     if (!piece.text) continue;
     const { output } = piece.text;
@@ -64,33 +64,33 @@ export function heardAt(lane: Lane, stand: Standpoint, window: LogWindow): Heard
     else dropped.add(output);
   }
   for (const [output, start] of lane.uncut()) since(output, Math.max(start, earlier?.texts.get(output) ?? 0));
-  // One entry may be several pieces; those of the next one that were sent are the only sent text at or after `before`.
-  for (let at = place - 1; lane.piece(at)?.seq === next; at--) {
+  // One entry may be several pieces: some of the next entry's may have been sent already.
+  for (let at = pieceIndex - 1; lane.piece(at)?.seq === next; at--) {
     const { text } = lane.piece(at)!;
     if (text) since(text.output, text.start + text.text.length);
   }
   const passes = lane.shape.passes("aaep:agent.output.streaming");
-  // Text that was sent to its end may yet be part of a longer piece of the new lane.
+  // Open text that was sent completely may become part of a longer piece of the new lane.
   const open = passes ? openTexts(window, next, lane.view) : [];
   for (const [output, { end }] of open) {
     const floor = earlier?.texts.get(output);
-    // While catching up, what the earlier change does not name is past as far as it reached.
+    // While catching up, outputs that the earlier change does not name were delivered as far as it reached.
     if (floor !== undefined || next >= (earlier?.before ?? 0)) since(output, Math.max(end, floor ?? 0));
   }
   for (const [output, start] of earlier?.texts ?? []) {
-    // Where text was filtered meanwhile, what was said by now is past; else only what this lane left out still counts.
+    // If text was filtered meanwhile, skip what was said by now; else keep only what this lane dropped as heard.
     if (!passes) since(output, Math.max(start, lengthAt(output, next)));
     else if (dropped.has(output)) since(output, start);
   }
-  const sent = lane.piece(place - 1)?.seq === next ? next : next - 1;
+  const sent = lane.piece(pieceIndex - 1)?.seq === next ? next : next - 1;
   const reached = Math.max(sent, earlier?.reached ?? 0);
-  const times = timesAt(reached, owed, texts, earlier?.times);
-  return { from, before: Math.max(next, earlier?.before ?? 0), owed, texts, reached, times };
+  const times = timesAt(reached, unsent, texts, earlier?.times);
+  return { from, before: Math.max(next, earlier?.before ?? 0), unsent, texts, reached, times };
 }
 
 function timesAt(
   reached: number,
-  owed: Heard["owed"],
+  unsent: Heard["unsent"],
   texts: Heard["texts"],
   earlier?: Heard["times"],
 ): Heard["times"] {
@@ -99,33 +99,33 @@ function timesAt(
     const time = track.before(reached + 1)?.entry.event.timestamp ?? earlier?.get(track);
     if (time !== undefined) times.set(track, time);
   };
-  for (const track of owed.values()) note(track);
+  for (const track of unsent.values()) note(track);
   for (const { track } of texts.keys()) note(track);
   return times;
 }
 
-/** Without the old terms: text counts as unheard since the last place where every shape must have closed it. */
+/** Without the old terms: text counts as unheard from the last position where every shape has closed it. */
 export function heardAtLeast(window: LogWindow, cursor: Cursor, view: View): Heard {
   const before = cursor.kind === "run" ? cursor.from.seq : cursor.seq + 1;
   const texts = new Map<OutputTrack, number>();
   for (const [output, { start, end, seq }] of openTexts(window, before, view)) {
-    // A chunk that went out whole, under the log's own id, leaves nothing of its output behind.
+    // A chunk sent whole, under its log id, leaves no unheard text of its output.
     texts.set(output, cursor.kind === "event" && cursor.seq === seq ? end : start);
   }
-  const owed = new Map<number, SessionTrack>();
+  const unsent = new Map<number, SessionTrack>();
   const reached = before - 1;
-  return { from: before, before, owed, texts, reached, times: timesAt(reached, owed, texts) };
+  return { from: before, before, unsent, texts, reached, times: timesAt(reached, unsent, texts) };
 }
 
 interface OpenText {
-  /** Where the text begins that a shape may still hold back, and where it ends by now. */
+  /** Where the text starts that a shape may still hold back, and where it ends so far. */
   readonly start: number;
   end: number;
-  /** The log place of its last chunk. */
+  /** The log position of its last chunk. */
   seq: number;
 }
 
-/** The text at a log place that no entry before it has closed for all shapes. */
+/** The text at a log position that no earlier entry has closed for all shapes. */
 function openTexts(window: LogWindow, before: number, view: View): Map<OutputTrack, OpenText> {
   const open = new Map<OutputTrack, OpenText>();
   for (const { entry, output, start, closes, track, breaks } of window.from(window.floor(before), before)) {
@@ -134,14 +134,14 @@ function openTexts(window: LogWindow, before: number, view: View): Map<OutputTra
     const { seq, event } = entry;
     const { chunk, complete } = event as OutputStreaming;
     const known = breaks ? undefined : open.get(output);
-    // Urgent text is closed by itself.
+    // Urgent text closes itself.
     if (complete || closes) open.delete(output);
     else open.set(output, { start: known?.start ?? start, end: start + chunk.length, seq });
   }
   return open;
 }
 
-/** How much of an output had been said before a log place; Infinity if it was complete. */
+/** The length of an output before a log position; Infinity if it was complete. */
 function lengthAt(output: OutputTrack, before: number): number {
   const { entries } = output.track;
   for (let at = entries.length - 1; at >= 0; at--) {
@@ -153,7 +153,7 @@ function lengthAt(output: OutputTrack, before: number): number {
   return 0;
 }
 
-/** The sessions of which something unheard has aged out of the log meanwhile. */
+/** The sessions of which something unheard has aged out of the window. */
 export function agedOut(window: LogWindow, { from, before, texts }: Heard, view: View): Set<SessionTrack> {
   const aged = new Set<SessionTrack>();
   const add = (track: SessionTrack) => {
@@ -172,18 +172,18 @@ export function agedOut(window: LogWindow, { from, before, texts }: Heard, view:
 }
 
 /** The part of a piece that is new; undefined if none is. */
-export function unheard(piece: Piece, { before, owed, texts }: Heard): Piece | undefined {
+export function unheard(piece: Piece, { before, unsent, texts }: Heard): Piece | undefined {
   const { text, seq } = piece;
-  if (!text) return seq >= before || owed.has(seq) ? piece : undefined;
+  if (!text) return seq >= before || unsent.has(seq) ? piece : undefined;
   const floor = texts.get(text.output);
   if (floor === undefined) return seq >= before ? piece : undefined;
   if (text.start >= floor) return piece;
   const end = text.start + text.text.length;
-  // The end of an output is news even where its last words are not.
-  return end > floor || (end === floor && text.complete) ? trim(piece, floor - text.start) : undefined;
+  // The completion of an output is new even if its last words are not.
+  return end > floor || (end === floor && text.complete) ? trimStart(piece, floor - text.start) : undefined;
 }
 
-function trim(piece: Piece, length: number): Piece {
+function trimStart(piece: Piece, length: number): Piece {
   const text = piece.text!;
   const rest = text.text.slice(length);
   return {

@@ -83,10 +83,10 @@ describe("a lane", () => {
         const window = new LogWindow();
         const lanes = wanted.map((shape) => new Lane(viewOf(), shape, identity, window, 1));
         for (const entry of await entriesOf(said)) {
-          const marked = window.append(entry);
+          const tracked = window.append(entry);
           for (const lane of lanes) {
             const before = lane.end;
-            lane.push(marked);
+            lane.push(tracked);
             // Lanes take turns, so that each finds what another has left.
             for (let index = before; index < lane.end; index++) {
               const { event, text } = lane.piece(index)!;

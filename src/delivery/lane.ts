@@ -1,18 +1,18 @@
 /**
- * A lane is one view of the log under one shape: the pieces its subscriptions get, in log order, and the bytes of the
- * runs they take, made once and shared. A view is the set of sessions a subscription hears; lanes of different views
- * share nothing (SEC-15).
+ * A lane is one view of the log under one shape: its pieces in log order, and the serialized runs, made once and shared
+ * by all its subscriptions. A view is the set of sessions a subscription may receive; lanes of different views share
+ * nothing (SEC-15).
  */
 
 import type { AgentEvent } from "../protocol/types.ts";
 import { countWords } from "./budget.ts";
 import { eventOf, Grouping, groupsOf } from "./coalesce.ts";
 import {
-  comparePlaces,
+  comparePositions,
   encodeEventId,
-  encodeRetoldId,
+  encodeResentId,
   encodeRunId,
-  type Place,
+  type Position,
   seal,
   TAG_LENGTH,
 } from "./cursor.ts";
@@ -22,30 +22,30 @@ import { type Heard, unheard } from "./heard.ts";
 import {
   isTerminal,
   type LogWindow,
-  type Marked,
   type OutputTrack,
   type SessionTrack,
+  type TrackedEntry,
 } from "./log-window.ts";
 import type { Shape } from "./shape.ts";
 
 export interface View {
-  /** Equal keys, equal sessions. */
+  /** Equal keys mean equal sets of sessions. */
   readonly key: string;
   hears(track: SessionTrack): boolean;
 }
 
-/** One event on its way: the bytes are made once, however many get it. */
+/** One event on its way to subscribers, serialized once for all of them. */
 export interface Delivery {
   readonly event_id: string;
   readonly json: string;
   readonly critical: boolean;
-  /** Words a voice would speak, for pacing. */
+  /** Number of words to be spoken, for pacing. */
   readonly words: number;
-  /** False for summaries and re-sent questions: they never move a cursor. */
+  /** False for summaries and resent questions: they never move a cursor. */
   readonly cursor: boolean;
-  /** The question this delivery asks, where it asks one: only who was sent it may answer. */
+  /** The reply token, if this asks a question: only a subscription that was sent it may reply. */
   readonly token?: string;
-  /** A transport may keep its framed bytes here, so that they too are made once. */
+  /** A transport may cache its framed bytes here. */
   frame?: unknown;
 }
 
@@ -53,13 +53,13 @@ export interface Run {
   readonly from: number;
   readonly to: number;
   readonly deliveries: readonly Delivery[];
-  /** The pieces each delivery was made of. */
+  /** The pieces of each delivery. */
   readonly parts: readonly (readonly Piece[])[];
 }
 
 const SPOKEN = { terse: "summary_terse", normal: "summary_normal", detailed: "summary_detailed" } as const;
 
-export function deliveryOf(
+export function encodeDelivery(
   event: Record<string, unknown>,
   event_id: string,
   critical: boolean,
@@ -75,33 +75,33 @@ export function deliveryOf(
     : { event_id, json, critical, words, cursor };
 }
 
-/** What all chunks of an output share, as text: written once for every shape, every sentence and every token. */
-interface Envelope {
-  /** Up to the value of `event_id`. */
+/** The fields that all chunks of an output share, serialized once instead of once per chunk. */
+interface SharedFields {
+  /** The JSON up to the value of `event_id`. */
   readonly text: string;
-  /** All fields in their order, and their values; those of a chunk's own are not looked at. */
+  /** All fields in order with their values; ANY for those that differ per chunk. */
   readonly names: readonly string[];
   readonly values: readonly unknown[];
 }
-const envelopes = new WeakMap<OutputTrack, Envelope>();
+const sharedFields = new WeakMap<OutputTrack, SharedFields>();
 const OWN = ["event_id", "timestamp", "chunk", "position", "complete", "coalesce_hint"];
 const ANY = Symbol("any");
 
-function envelopeOf(output: OutputTrack, given: AgentEvent): string {
+function sharedFieldsOf(output: OutputTrack, given: AgentEvent): string {
   const event = given as unknown as Record<string, unknown>;
-  const known = envelopes.get(output);
+  const known = sharedFields.get(output);
   if (known && fits(known, event)) return known.text;
   const shared = { ...event };
   for (const name of OWN) shared[name] = undefined;
   const text = `${JSON.stringify(shared).slice(0, -1)},"event_id":"`;
   const names = Object.keys(event);
   const values = names.map((name) => (OWN.includes(name) ? ANY : event[name]));
-  envelopes.set(output, { names, values, text });
+  sharedFields.set(output, { names, values, text });
   return text;
 }
 
-/** Objects must be the very same, which those of one session are. */
-function fits({ names, values }: Envelope, event: Record<string, unknown>): boolean {
+/** Compares objects by identity: chunks of one session share theirs. */
+function fits({ names, values }: SharedFields, event: Record<string, unknown>): boolean {
   let at = 0;
   for (const name in event) {
     const value = values[at];
@@ -110,42 +110,43 @@ function fits({ names, values }: Envelope, event: Record<string, unknown>): bool
   return at === names.length;
 }
 
-/** Many chunks share their time. */
-let stamp = { timestamp: "", json: "" };
-const stampOf = (timestamp: string): string => {
-  if (timestamp !== stamp.timestamp)
-    stamp = { timestamp, json: `","timestamp":${JSON.stringify(timestamp)},"chunk":` };
-  return stamp.json;
+/** Many chunks share a timestamp. */
+let lastTimestamp = { timestamp: "", json: "" };
+const timestampJson = (timestamp: string): string => {
+  if (timestamp !== lastTimestamp.timestamp)
+    lastTimestamp = { timestamp, json: `","timestamp":${JSON.stringify(timestamp)},"chunk":` };
+  return lastTimestamp.json;
 };
-const GOES_ON = `,"complete":false,"coalesce_hint":"none"}`;
+const NOT_COMPLETE = `,"complete":false,"coalesce_hint":"none"}`;
 
-/** As `deliveryOf`, for text, which is most of what is sent. */
-function textDelivery(parts: readonly Piece[], event_id: string): Delivery {
+/** Like `encodeDelivery`, but faster, for text chunks, which are most of the traffic. */
+function encodeTextDelivery(parts: readonly Piece[], event_id: string): Delivery {
   const first = parts[0]!;
   const { event, text } = parts.at(-1)!;
   const { output, timestamp, complete, hint } = text!;
   const chunk = parts.length === 1 ? text!.text : parts.map((part) => part.text!.text).join("");
-  const rest = hint === "none" && !complete ? GOES_ON : `,"complete":${complete},"coalesce_hint":"${hint}"}`;
+  const rest =
+    hint === "none" && !complete ? NOT_COMPLETE : `,"complete":${complete},"coalesce_hint":"${hint}"}`;
   const json =
-    envelopeOf(output, event) +
+    sharedFieldsOf(output, event) +
     event_id +
-    stampOf(timestamp) +
+    timestampJson(timestamp) +
     JSON.stringify(chunk) +
     `,"position":${first.text!.position}` +
     rest;
   return { event_id, json, critical: first.critical, words: countWords(chunk), cursor: true };
 }
 
-const MOST_RUNS = 512;
+const MAX_RUNS = 512;
 const LONGEST_RUN = 65_536;
 const NONE: readonly number[] = Object.freeze([]);
 
-/** How many sent pieces a lane remembers for those who come back; further back it reads the log again. */
-const REMEMBERED = 64;
-/** How many encoded pieces are kept: those that several listeners take one after the other. */
+/** How many sent pieces a lane keeps for resuming subscriptions; older ones are cut again from the log. */
+const KEPT_PIECES = 64;
+/** How many serialized single pieces are cached, for subscriptions that take them one after the other. */
 const RECENT = 32;
 
-/** Names view and shape in short, for ids: under another view a run holds other events, in other places. */
+/** A short tag of view and shape for ids: under another view or shape a run has other events. */
 export const tagOf = (view: View, shape: Shape): string =>
   seal(`${view.key}\n${shape.key}`, 0).slice(0, TAG_LENGTH);
 
@@ -158,11 +159,11 @@ export class Lane {
   readonly #cutters = new Map<SessionTrack, Cutter>();
   #pieces: Piece[] = [];
   readonly #singles = new Array<Run | undefined>(RECENT).fill(undefined);
-  /** Groups a single merged run would have up to each piece: the size of a backlog by subtraction. */
+  /** Running count of coalesced groups up to each piece: the size of a backlog is a subtraction. */
   #groups: number[] = [];
   #grouping = new Grouping();
   #base = 0;
-  /** Runs by start and length: with many listeners at the same place, most ask for the same few. */
+  /** Serialized runs by start and length: many subscriptions at the same position ask for the same few. */
   readonly #runs = new Map<number, Run>();
   #criticals: number[] = [];
 
@@ -172,8 +173,8 @@ export class Lane {
     this.tag = tagOf(view, shape);
     this.#log = log;
     this.#window = window;
-    // Whoever joins mid-sentence hears the whole sentence: read the open text, keep nothing that was already cut.
-    for (const marked of window.from(window.floor(at, shape.level), at)) this.#cut(marked, this.#cutters);
+    // A subscription that joins mid-sentence gets the whole sentence: read the open text, discard what was already cut.
+    for (const tracked of window.from(window.floor(at, shape.level), at)) this.#cut(tracked, this.#cutters);
   }
 
   get start(): number {
@@ -190,22 +191,22 @@ export class Lane {
     return this.#criticals.slice(this.#criticals.findIndex((at) => at >= index));
   }
 
-  push(marked: Marked): void {
-    for (const piece of this.#cut(marked, this.#cutters)) this.#add(piece);
+  push(tracked: TrackedEntry): void {
+    for (const piece of this.#cut(tracked, this.#cutters)) this.#add(piece);
   }
 
   piece(index: number): Piece | undefined {
     return this.#pieces[index - this.#base];
   }
 
-  /** About how many events a backlog would be, by subtraction: exact enough to notice that somebody lags. */
+  /** The approximate number of coalesced events in a backlog: exact enough to detect lag. */
   backlog(from: number, to: number): number {
     const at = (index: number) =>
       this.#groups[index - this.#base - 1] ?? (index <= this.#base ? (this.#groups[0] ?? 1) - 1 : 0);
     return to <= from ? 0 : at(to) - at(from);
   }
 
-  /** Exactly how many events the runs of a stretch would be, counted no further than `most`. */
+  /** The exact number of coalesced events in a range, counted up to `most`. */
   count(from: number, to: number, most: number, heard?: Heard): number {
     let events = 0;
     let grouping = new Grouping();
@@ -220,7 +221,7 @@ export class Lane {
     return events;
   }
 
-  /** One piece, unmerged: what a listener without a limit takes. */
+  /** One piece, not coalesced, for a subscription without a rate limit. */
   single(index: number): Run {
     const slot = index & (RECENT - 1);
     let run = this.#singles[slot];
@@ -231,7 +232,7 @@ export class Lane {
     return run;
   }
 
-  /** Everything from here that may be merged, up to what must stand alone (CON-76). */
+  /** Everything from here that may be coalesced, up to the next piece that must be sent alone (CON-76). */
   take(from: number, limit = this.end): Run {
     let to = from + 1;
     const most = Math.min(limit, from + LONGEST_RUN - 1);
@@ -241,7 +242,7 @@ export class Lane {
     let run = this.#runs.get(key);
     if (!run) {
       run = this.#encode(from, to);
-      if (this.#runs.size >= MOST_RUNS) this.#runs.delete(this.#runs.keys().next().value!);
+      if (this.#runs.size >= MAX_RUNS) this.#runs.delete(this.#runs.keys().next().value!);
       this.#runs.set(key, run);
     }
     return run;
@@ -252,57 +253,57 @@ export class Lane {
   }
 
   /**
-   * What of a run is new to someone who changed shape; its bytes are for one listener only. Ids name the place of the
-   * run, so that it can be gone on from like any other. Unless it is late: catching up tells of a time before the place
-   * the listener had reached, so its events are no place to go on from, and bear the time that the listener had reached.
+   * The part of a run that is new to a subscription whose shape changed; serialized for that subscription alone. Its ids
+   * are cursors like any other, unless it is late: catch-up events precede the position the subscription had reached, so
+   * they do not move the cursor, and carry the timestamp the subscription had reached.
    */
-  news(run: Run, heard: Heard, late: boolean): Run | undefined {
+  unheardPart(run: Run, heard: Heard, late: boolean): Run | undefined {
     const deliveries: Delivery[] = [];
     const kept: (readonly Piece[])[] = [];
     for (const [index, parts] of run.parts.entries()) {
       const rest = parts.flatMap((piece) => unheard(piece, heard) ?? []);
       if (rest.length === 0) continue;
       const delivery = run.deliveries[index]!;
-      const retold = rest[0]!.seq <= heard.reached;
-      const same = !retold && rest.every((piece, i) => piece === parts[i]) && rest.length === parts.length;
+      const resent = rest[0]!.seq <= heard.reached;
+      const same = !resent && rest.every((piece, i) => piece === parts[i]) && rest.length === parts.length;
       kept.push(rest);
-      deliveries.push(same ? delivery : this.#retell(rest, delivery, retold, late ? heard : undefined));
+      deliveries.push(same ? delivery : this.#encodeAgain(rest, delivery, resent, late ? heard : undefined));
     }
     return deliveries.length === 0 ? undefined : { from: run.from, to: run.to, deliveries, parts: kept };
   }
 
-  #retell(parts: readonly Piece[], delivery: Delivery, retold: boolean, late?: Heard): Delivery {
+  #encodeAgain(parts: readonly Piece[], delivery: Delivery, resent: boolean, late?: Heard): Delivery {
     const { critical } = delivery;
     const event = eventOf(parts);
-    const event_id = retold
-      ? encodeRetoldId(this.#log, delivery.event_id, JSON.stringify(event))
+    const event_id = resent
+      ? encodeResentId(this.#log, delivery.event_id, JSON.stringify(event))
       : delivery.event_id;
     const timestamp = late?.times.get(parts[0]!.track) ?? event.timestamp;
-    return deliveryOf({ ...event, timestamp }, event_id, critical, late === undefined);
+    return encodeDelivery({ ...event, timestamp }, event_id, critical, late === undefined);
   }
 
-  /** The index of the first piece at or after a place; the lane reads back as far as the window allows. */
-  indexOf(place: Place): number {
+  /** The index of the first piece at or after a position; reads older entries again as far as the window allows. */
+  indexOf(position: Position): number {
     const first = this.#pieces[0];
-    if (!first || comparePlaces(place, first) < 0) this.#readBack(place);
+    if (!first || comparePositions(position, first) < 0) this.#readBack(position);
     let low = 0;
     let high = this.#pieces.length;
     while (low < high) {
       const middle = (low + high) >> 1;
-      if (comparePlaces(this.#pieces[middle]!, place) < 0) low = middle + 1;
+      if (comparePositions(this.#pieces[middle]!, position) < 0) low = middle + 1;
       else high = middle;
     }
     return this.#base + low;
   }
 
-  /** Where the text of each output starts that is not cut yet. */
+  /** Where the text that is not cut yet starts, per output. */
   *uncut(): Iterable<[OutputTrack, number]> {
     for (const cutter of this.#cutters.values()) yield* cutter.open();
   }
 
-  /** Forgets pieces nobody attached still needs, beyond a margin for those who come back. */
-  forget(before: number): void {
-    const count = before - REMEMBERED - this.#base;
+  /** Drops pieces that no member needs, except a margin for resuming subscriptions. */
+  release(before: number): void {
+    const count = before - KEPT_PIECES - this.#base;
     if (count <= 0) return;
     this.#pieces.splice(0, count);
     this.#groups.splice(0, count);
@@ -310,16 +311,16 @@ export class Lane {
     this.#criticals = this.#criticals.filter((at) => at >= this.#base);
   }
 
-  #cut(marked: Marked, cutters: Map<SessionTrack, Cutter>): Piece[] {
-    const { track } = marked;
+  #cut(tracked: TrackedEntry, cutters: Map<SessionTrack, Cutter>): Piece[] {
+    const { track } = tracked;
     if (!this.view.hears(track)) return [];
     let cutter = cutters.get(track);
     if (!cutter) {
       cutter = new Cutter(this.shape);
       cutters.set(track, cutter);
     }
-    const pieces = cutter.cut(marked);
-    if (isTerminal(marked.entry.event.type)) {
+    const pieces = cutter.cut(tracked);
+    if (isTerminal(tracked.entry.event.type)) {
       cutters.delete(track);
       if (cutters === this.#cutters) this.#grouping.end(track);
     }
@@ -332,14 +333,14 @@ export class Lane {
     this.#pieces.push(piece);
   }
 
-  #readBack(place: Place): void {
+  #readBack(position: Position): void {
     const first = this.#pieces[0];
     const until = first ? first.seq + 1 : this.#window.next;
     const cutters = new Map<SessionTrack, Cutter>();
     const older: Piece[] = [];
-    for (const marked of this.#window.from(this.#window.floor(place.seq, this.shape.level), until)) {
-      for (const piece of this.#cut(marked, cutters)) {
-        if (comparePlaces(piece, place) >= 0 && (!first || comparePlaces(piece, first) < 0))
+    for (const tracked of this.#window.from(this.#window.floor(position.seq, this.shape.level), until)) {
+      for (const piece of this.#cut(tracked, cutters)) {
+        if (comparePositions(piece, position) >= 0 && (!first || comparePositions(piece, first) < 0))
           older.push(piece);
       }
     }
@@ -362,17 +363,22 @@ export class Lane {
     const last = pieces.at(-1)!;
     if (pieces.length === 1 && last.whole && last.text) {
       const parts = [pieces];
-      return { from, to, deliveries: [textDelivery(pieces, encodeEventId(this.#log, last.seq))], parts };
+      return {
+        from,
+        to,
+        deliveries: [encodeTextDelivery(pieces, encodeEventId(this.#log, last.seq))],
+        parts,
+      };
     }
-    const after: Place = { seq: last.seq, sub: last.sub + 1 };
+    const after: Position = { seq: last.seq, sub: last.sub + 1 };
     const alone = pieces.length === 1 && last.whole;
     const groups = groupsOf(pieces);
     const deliveries = groups.map((parts, index) => {
       const id = alone
         ? encodeEventId(this.#log, last.seq)
         : encodeRunId(this.#log, pieces[0]!, after, index, this.tag);
-      if (parts[0]!.text) return textDelivery(parts, id);
-      return deliveryOf(eventOf(parts) as unknown as Record<string, unknown>, id, parts[0]!.critical);
+      if (parts[0]!.text) return encodeTextDelivery(parts, id);
+      return encodeDelivery(eventOf(parts) as unknown as Record<string, unknown>, id, parts[0]!.critical);
     });
     return { from, to, deliveries, parts: groups };
   }

@@ -1,6 +1,7 @@
 /**
- * What is true of a session whoever listens: where its outputs can be cut, what is open, which state it is in. Found
- * once per log entry; every shape's cutter reads it. A pure function of the log.
+ * The part of the log that delivery holds in memory, with what is the same for all subscriptions: where outputs can be
+ * cut, what is open, and the state of each session. Computed once per log entry; a pure function of the log. Positions
+ * older than the window are answered with a gap.
  */
 import { isCritical } from "../protocol/filters.ts";
 import type {
@@ -22,13 +23,13 @@ const TERMINAL = new Set([
 
 export const isTerminal = (type: string): boolean => TERMINAL.has(type);
 
-/** The question an event says is settled (CON-13). */
+/** The reply token of the question that an event settles (CON-13). */
 export const resolves = ({ extensions }: AgentEvent): string | undefined =>
   (extensions?.["earshot"]?.["resolves"] as { reply_token?: string } | undefined)?.reply_token;
 
 /**
- * Nobody hears "let me check the weather" after the weather: these close the session's open text first (CON-21). So
- * does what may be critical to some listener only: where text ends must not depend on who listens.
+ * Events before which the session's open text must be sent (CON-21): nobody should hear "let me check the weather" after
+ * the weather. Includes events that are critical for some subscriptions only, because cuts must be the same for all.
  */
 export function closesText(event: AgentEvent, insist = false): boolean {
   if (insist || isCritical(event)) return true;
@@ -41,76 +42,76 @@ export interface OutputTrack {
   readonly id: string | undefined;
   /** UTF-16 units of text so far. */
   length: number;
-  /** Where every shape has sent the text: at the last forced close. */
+  /** Up to here every shape has cut the text: the last forced close. */
   closedAt: number;
-  /** By level of boundary, the log place where the text starts that is not cut yet. */
+  /** Per boundary level, the log position where uncut text starts. */
   readonly openSince: number[];
-  /** The chunk before: a boundary is often decided by the next one. */
+  /** The previous chunk: a boundary is often decided only by the next chunk. */
   readonly previous: { seq: number; start: number };
 }
 
 /** A boundary inside an output: UTF-16 offset from its start, and level. */
-export interface Mark {
+export interface TextBoundary {
   readonly offset: number;
   readonly level: BoundaryLevel;
 }
 
-/** A log entry with what every shape needs to know about it. */
-export interface Marked {
+/** A log entry with what all shapes need to know about it. */
+export interface TrackedEntry {
   readonly entry: LogEntry;
   readonly track: SessionTrack;
   readonly variants: ReturnType<typeof variantsOf>;
   /** For streamed text: its output, where the chunk starts in it, and the boundaries this chunk decided. */
   readonly output?: OutputTrack | undefined;
   readonly start: number;
-  readonly marks: readonly Mark[];
-  /** True where the text before this chunk is closed because language or content type change here. */
+  readonly boundaries: readonly TextBoundary[];
+  /** Language or content type change here, which closes the text before this chunk. */
   readonly breaks: boolean;
   readonly closes: boolean;
-  /** By level, the earliest log place a cutter must read to know this session's open text after this entry; 0 for none. */
+  /** Per level, where a cutter must start reading to know this session's open text after this entry; 0 if none is open. */
   readonly since: readonly number[];
-  /** The same for words, apart: with every word it is another. */
+  /** The same for words; separate, because it changes with every word. */
   readonly sinceWord: number;
 }
 
-export type Question = AwaitingConfirmation | AwaitingClarification;
+export type TrackedQuestion = AwaitingConfirmation | AwaitingClarification;
 
 interface OpenOutput {
   output: OutputTrack;
   segmenter: Segmenter;
   readonly language: string;
   readonly content_type: string;
-  marks: Mark[];
+  boundaries: TextBoundary[];
 }
 
-/** Levels: 0 cuts everywhere, 1 to 3 as in segment.ts, 4 only at the end. */
-const NOTHING_OPEN: readonly number[] = Object.freeze([0, 0, 0, 0, 0]);
-const NO_MARKS: readonly Mark[] = Object.freeze([]);
+/** Levels: 0 cuts everywhere, 1 to 3 as in segmenter.ts, 4 only at the end. */
+const NONE_OPEN: readonly number[] = Object.freeze([0, 0, 0, 0, 0]);
+const NO_BOUNDARIES: readonly TextBoundary[] = Object.freeze([]);
 
 export class SessionTrack {
   readonly session_id: string;
-  readonly entries: Marked[] = [];
+  readonly entries: TrackedEntry[] = [];
   state = "idle";
   ended = false;
   audience: readonly string[] | undefined;
-  /** The first event we have of it, and its place; summaries borrow its identity. */
+  /** Its first known event and that event's position; summaries copy its producer. */
   first: AgentEvent | undefined;
   begins = 0;
   /** What was open at the last entry that aged out. */
-  aged: Pick<Marked, "since" | "sinceWord"> = { since: NOTHING_OPEN, sinceWord: 0 };
-  #since: readonly number[] = NOTHING_OPEN;
+  aged: Pick<TrackedEntry, "since" | "sinceWord"> = { since: NONE_OPEN, sinceWord: 0 };
+  #since: readonly number[] = NONE_OPEN;
   #sinceWord = 0;
   last: AgentEvent | undefined;
-  readonly questions = new Map<string, Marked>();
+  readonly questions = new Map<string, TrackedEntry>();
   readonly #open = new Map<string, OpenOutput>();
-  /** Those of them with text that is not closed: few, however many outputs are never completed. */
+  /** Those with text that is not closed: few, even if many outputs are never completed. */
   readonly #unclosed = new Set<OpenOutput>();
 
   constructor(session_id: string) {
     this.session_id = session_id;
   }
 
-  mark(entry: LogEntry): Marked {
+  add(entry: LogEntry): TrackedEntry {
     const { event } = entry;
     if (!this.first) {
       this.first = event;
@@ -119,27 +120,29 @@ export class SessionTrack {
     }
     this.last = event;
     const closes = closesText(event, entry.insist);
-    if (closes) this.#close(entry.seq);
+    if (closes) this.#closeText(entry.seq);
     const text =
-      event.type === "aaep:agent.output.streaming" ? this.#read(entry, event as OutputStreaming) : undefined;
-    // Urgent text is sent as it stands: nothing of it waits for a boundary.
-    if (text && closes) this.#close(entry.seq + 1);
-    if (event.type === "aaep:agent.state.changed") this.#move(event as StateChanged);
-    const marked: Marked = {
+      event.type === "aaep:agent.output.streaming"
+        ? this.#trackText(entry, event as OutputStreaming)
+        : undefined;
+    // Urgent text is sent at once, without waiting for a boundary.
+    if (text && closes) this.#closeText(entry.seq + 1);
+    if (event.type === "aaep:agent.state.changed") this.#changeState(event as StateChanged);
+    const tracked: TrackedEntry = {
       entry,
       track: this,
       variants: variantsOf(event),
       start: text?.start ?? 0,
-      marks: text?.marks ?? NO_MARKS,
+      boundaries: text?.boundaries ?? NO_BOUNDARIES,
       breaks: text?.breaks ?? false,
       output: text?.output,
       closes,
       since: this.#findSince(),
       sinceWord: this.#sinceWord,
     };
-    const token = (event as Question).reply_token;
-    if (typeof token === "string" && isCritical(event)) this.questions.set(token, marked);
-    // The answer names its question (CON-13); for producers that do not say so, see #move.
+    const token = (event as TrackedQuestion).reply_token;
+    if (typeof token === "string" && isCritical(event)) this.questions.set(token, tracked);
+    // The outcome names its question (CON-13); for producers that do not send it, see #changeState.
     const resolved = resolves(event);
     if (resolved) this.questions.delete(resolved);
     if (isTerminal(event.type)) {
@@ -148,25 +151,25 @@ export class SessionTrack {
       this.#open.clear();
       this.#unclosed.clear();
     }
-    this.entries.push(marked);
-    return marked;
+    this.entries.push(tracked);
+    return tracked;
   }
 
-  /** Whatever was asked is settled once the session stops waiting: it does so with the last answer (CON-27). */
-  #move({ from_state, to_state }: StateChanged): void {
+  /** When a session leaves awaiting_input, all its questions are settled (CON-27). */
+  #changeState({ from_state, to_state }: StateChanged): void {
     this.state = to_state;
     if (from_state === "awaiting_input" && to_state !== "awaiting_input") this.questions.clear();
   }
 
-  /** Where a cutter must start reading to know the open text at a place; 0 if none is open. */
+  /** Where a cutter must start reading to know the open text at a position; 0 if none is open. */
   sinceAt(seq: number, level: number): number {
     const known = this.before(seq) ?? (this.begins < seq ? this.aged : undefined);
     if (!known) return 0;
     return level === WORD ? known.sinceWord : known.since[level]!;
   }
 
-  /** The last entry before a place, found by halves. */
-  before(seq: number): Marked | undefined {
+  /** The last entry before a position (binary search). */
+  before(seq: number): TrackedEntry | undefined {
     let low = 0;
     let high = this.entries.length;
     while (low < high) {
@@ -177,7 +180,7 @@ export class SessionTrack {
     return this.entries[low - 1];
   }
 
-  /** The same list as before wherever nothing moved: most chunks lie inside a sentence. */
+  /** Returns the previous list if nothing changed, as with most chunks inside a sentence: saves memory. */
   #findSince(): readonly number[] {
     let [word, sentence, paragraph, completion] = [0, 0, 0, 0];
     for (const { output } of this.#unclosed) {
@@ -195,7 +198,7 @@ export class SessionTrack {
     return this.#since;
   }
 
-  #close(seq: number): void {
+  #closeText(seq: number): void {
     for (const { output, segmenter } of this.#unclosed) {
       segmenter.flush();
       output.closedAt = output.length;
@@ -204,10 +207,10 @@ export class SessionTrack {
     this.#unclosed.clear();
   }
 
-  #read(
+  #trackText(
     { seq }: LogEntry,
     event: OutputStreaming,
-  ): { output: OutputTrack; start: number; marks: readonly Mark[]; breaks: boolean } {
+  ): { output: OutputTrack; start: number; boundaries: readonly TextBoundary[]; breaks: boolean } {
     const key = event.output_id ?? "";
     const language = event.language ?? event.localization_hints?.primary_language ?? "und";
     const { content_type = "text/plain" } = event;
@@ -233,7 +236,7 @@ export class SessionTrack {
       output.closedAt = output.length;
     }
     const start = output.length;
-    open.marks = NO_MARKS as Mark[];
+    open.boundaries = NO_BOUNDARIES as TextBoundary[];
     segmenter.push(event.chunk);
     output.length += event.chunk.length;
     if (event.complete) {
@@ -242,13 +245,13 @@ export class SessionTrack {
       this.#unclosed.delete(open);
     }
     const { previous } = output;
-    for (const { offset, level } of open.marks) {
+    for (const { offset, level } of open.boundaries) {
       const at = offset >= start ? seq : offset >= previous.start ? previous.seq : 0;
       if (at > 0) output.openSince.fill(at, 0, level + 1);
     }
     previous.seq = seq;
     previous.start = start;
-    return { output, start, marks: open.marks, breaks };
+    return { output, start, boundaries: open.boundaries, breaks };
   }
 }
 
@@ -258,26 +261,24 @@ function openOutput(output: OutputTrack, language: string, content_type: string)
     output,
     language,
     content_type,
-    marks: [],
+    boundaries: [],
     segmenter: createSegmenter({ language, content_type }, (offset, level) => {
-      const mark = { offset: base + offset, level };
-      // The log keeps these lists, and most hold one mark: an empty list that grows takes room for many.
-      if (open.marks.length === 0) open.marks = [mark];
-      else open.marks.push(mark);
+      const boundary = { offset: base + offset, level };
+      // The log keeps these lists and most hold one boundary: growing an empty array would reserve room for many.
+      if (open.boundaries.length === 0) open.boundaries = [boundary];
+      else open.boundaries.push(boundary);
     }),
   };
   return open;
 }
 
-/** The part of the log that delivery holds in memory, marked once. Older places have aged out and are answered by a gap. */
-
 const COARSEST = 4;
 
 export class LogWindow {
   readonly tracks = new Map<string, SessionTrack>();
-  /** Those of them that have not ended: whoever joins at the end need not look at the rest. */
+  /** Those that have not ended, so that joining at the end of the log need not scan all tracks. */
   readonly running = new Set<SessionTrack>();
-  readonly #entries: Marked[] = [];
+  readonly #entries: TrackedEntry[] = [];
   readonly #most: number;
   #first = 1;
 
@@ -285,7 +286,7 @@ export class LogWindow {
     this.#most = most;
   }
 
-  /** The oldest place that is still here. */
+  /** The oldest position in the window. */
   get first(): number {
     return this.#first;
   }
@@ -293,7 +294,7 @@ export class LogWindow {
     return this.#first + this.#entries.length;
   }
 
-  append(entry: LogEntry): Marked {
+  append(entry: LogEntry): TrackedEntry {
     if (this.#entries.length === 0) this.#first = entry.seq;
     if (entry.seq !== this.next)
       throw new RangeError(`Log entry ${entry.seq} arrived where ${this.next} was due.`);
@@ -303,24 +304,24 @@ export class LogWindow {
       track = new SessionTrack(session_id);
       this.tracks.set(session_id, track);
     }
-    const marked = track.mark(entry);
-    this.#entries.push(marked);
-    if (track.ended && marked.since[COARSEST] === 0) this.running.delete(track);
+    const tracked = track.add(entry);
+    this.#entries.push(tracked);
+    if (track.ended && tracked.since[COARSEST] === 0) this.running.delete(track);
     else this.running.add(track);
-    // A quarter at a time: moving the array on every append would cost more than it saves.
+    // In batches of a quarter: shifting the array on every append would be slow.
     if (this.#entries.length > this.#most * 1.25) this.#age(this.#entries.length - this.#most);
-    return marked;
+    return tracked;
   }
 
-  at(seq: number): Marked | undefined {
+  at(seq: number): TrackedEntry | undefined {
     return this.#entries[seq - this.#first];
   }
 
-  *from(seq: number, before = this.next): Iterable<Marked> {
+  *from(seq: number, before = this.next): Iterable<TrackedEntry> {
     for (let i = Math.max(seq, this.#first); i < before; i++) yield this.#entries[i - this.#first]!;
   }
 
-  /** Where a cutter at this level must start reading to know every open text at this place; it may have aged out. */
+  /** Where a cutter at this level must start reading to know all open text at a position; may have aged out. */
   floor(seq: number, level = COARSEST): number {
     let floor = seq;
     for (const track of seq >= this.next ? this.running : this.tracks.values()) {

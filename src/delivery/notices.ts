@@ -1,22 +1,22 @@
 /**
- * What a listener is told outside the log: where a session stands (CON-26), that something is missing and why (CON-24),
- * and the questions still open (CON-16). None of it moves a cursor, and it goes to one subscription only.
+ * Notices to one subscription that are not in the log: session summaries (CON-26), gaps with their reason (CON-24) and
+ * open questions sent again (CON-16). They do not move the cursor.
  */
 import { isCritical } from "../protocol/filters.ts";
 import type { Ids } from "../protocol/ids.ts";
 import { AAEP_VERSION, CORE_CONTEXT } from "../protocol/types.ts";
 import { localizationHints } from "../text/language.ts";
-import { type Delivery, deliveryOf } from "./lane.ts";
-import { isTerminal, type Marked, type Question, type SessionTrack } from "./log-window.ts";
-import { dress, type ExtensionRegistry, type Shape } from "./shape.ts";
+import { type Delivery, encodeDelivery } from "./lane.ts";
+import { isTerminal, type SessionTrack, type TrackedEntry, type TrackedQuestion } from "./log-window.ts";
+import { applyShape, type ExtensionRegistry, type Shape } from "./shape.ts";
 
-/** Why something is missing: the listener was too slow, or its cursor is too old, made up, or another log's. */
+/** Why events are missing: the subscriber was too slow, or its cursor is too old, forged, or from another log. */
 export type GapReason = "lagging" | "aged" | "forged" | "foreign";
 
 export interface NoticeWords {
-  /** A sentence that says where the session stands. */
+  /** A sentence about the state of a session. */
   summary(track: SessionTrack, shape: Shape): { text: string; language: string };
-  /** A sentence that says that something is missing. */
+  /** A sentence that says that something was missed. */
   gap(reason: GapReason, shape: Shape): string;
 }
 
@@ -49,13 +49,13 @@ export interface NoticeContext {
   readonly words: NoticeWords;
 }
 
-/** Where a session stands, as a move from its state to the same state, with a word about what is missing if any is. */
-function standing(track: SessionTrack, shape: Shape, context: NoticeContext, gap?: GapReason): Delivery {
+/** A summary: a state.changed from the current state to itself, with a sentence about the gap if there is one. */
+function summarize(track: SessionTrack, shape: Shape, context: NoticeContext, gap?: GapReason): Delivery {
   const { text, language } = context.words.summary(track, shape);
   const said = gap ? `${context.words.gap(gap, shape)} ${text}` : text;
   const uri = context.registry["earshot"];
   const extended = uri !== undefined && shape.prefixes.has("earshot");
-  // A gap must reach a listener whose filters leave states out (CON-74); where things stand need not.
+  // A gap must pass filters that exclude state.changed (CON-74); a mere summary need not.
   const urgency = gap !== undefined && !shape.passes("aaep:agent.state.changed") ? "critical" : "normal";
   const event = {
     "@context": extended ? [CORE_CONTEXT, uri] : CORE_CONTEXT,
@@ -72,28 +72,30 @@ function standing(track: SessionTrack, shape: Shape, context: NoticeContext, gap
     to_state: track.state,
     summary_normal: said,
     ...(extended
-      ? { extensions: { earshot: { standing: true, ...(gap ? { gap: { reason: gap } } : {}) } } }
+      ? { extensions: { earshot: { summarize: true, ...(gap ? { gap: { reason: gap } } : {}) } } }
       : {}),
   };
-  return deliveryOf(event, event.event_id, urgency === "critical", false);
+  return encodeDelivery(event, event.event_id, urgency === "critical", false);
 }
 
-/** Something to tell a listener: where a session stands, or an event of the log it has to hear again. */
+/** A summary of a session, or an event of the log to send again. */
 export interface Notice {
   readonly track: SessionTrack;
   readonly gap?: GapReason;
-  readonly again?: Marked;
-  /** Only the end of a session, told after a gap, moves the cursor: see noticesOfGap. */
+  readonly resend?: TrackedEntry;
+  /** True only for the end of a session after a gap: see gapNotices. */
   readonly cursor?: boolean;
 }
 
-/** The questions of a session that were asked before a place and still wait. */
+/** The open questions of a session that were asked before a position. */
 export const openQuestions = (track: SessionTrack, before = Infinity): Notice[] =>
-  [...track.questions.values()].filter(({ entry }) => entry.seq < before).map((again) => ({ track, again }));
+  [...track.questions.values()]
+    .filter(({ entry }) => entry.seq < before)
+    .map((resend) => ({ track, resend }));
 
 /**
- * The sessions a listener is told of at once: those that ask something, and of the others the ones that spoke last, as
- * many as its credit allows (CON-06). A thousand sessions must not become a thousand lines of braille.
+ * The sessions to summarize at once: those with open questions, and the most recently active others, as many as the rate
+ * limit's burst allows (CON-06). A thousand sessions must not become a thousand lines of braille.
  */
 export function mostRecent(tracks: readonly SessionTrack[], most: number): readonly SessionTrack[] {
   if (tracks.length <= most) return tracks;
@@ -102,59 +104,59 @@ export function mostRecent(tracks: readonly SessionTrack[], most: number): reado
   return tracks.filter((track) => told.has(track) || track.questions.size > 0);
 }
 
-/** What a listener missed: from a log place up to another, as far as they are known. */
+/** What a subscription missed: a range of log positions, as far as known. */
 export interface Gap {
   readonly reason: GapReason;
   readonly since?: number;
   readonly next?: number;
-  /** Most sessions to tell of. */
+  /** Most sessions to summarize. */
   readonly most: number;
-  /** How questions ended that the listener may still hold for open: told first, as they came first (CON-13). */
-  readonly outcomes?: readonly Marked[];
+  /** Outcomes of questions that the subscriber may still show as open: sent first, in log order (CON-13). */
+  readonly outcomes?: readonly TrackedEntry[];
 }
 
 /**
- * What is told of the sessions of which something before `next` is missing: that it is, what is asked, and, last and in
- * log order, what has ended. From there on the ends are places to go on from: whoever heard that a session is over must
- * not be told its beginning after a cut.
+ * The notices for sessions of which events before `next` were missed: the gap, open questions and, last and in log order,
+ * sessions that ended. Those ends move the cursor: a subscriber that has heard a session's end must not get its beginning
+ * after a reconnect.
  */
-export function noticesOfGap(missed: Iterable<SessionTrack>, gap: Gap): Notice[] {
+export function gapNotices(missed: Iterable<SessionTrack>, gap: Gap): Notice[] {
   const { reason, since = 0, next = Infinity, most, outcomes = [] } = gap;
   const tracks = [...missed];
   const told = new Set(mostRecent(tracks, most));
   const notices: Notice[] = [];
-  const endings: Marked[] = [];
+  const endings: TrackedEntry[] = [];
   for (const track of tracks) {
     const last = track.before(next);
-    // Who may know a session must learn that it is over.
+    // A subscriber that may know the session must learn that it has ended.
     if (last && isTerminal(last.entry.event.type) && (told.has(track) || track.begins < since))
       endings.push(last);
     if (told.has(track)) notices.push({ track, gap: reason }, ...openQuestions(track, next));
   }
   endings.sort((a, b) => a.entry.seq - b.entry.seq);
   return [
-    ...outcomes.map((again) => ({ track: again.track, again })),
+    ...outcomes.map((resend) => ({ track: resend.track, resend })),
     ...notices,
-    ...endings.map((again) => ({ track: again.track, again, cursor: true })),
+    ...endings.map((resend) => ({ track: resend.track, resend, cursor: true })),
   ];
 }
 
-/** A notice in the words of a shape, made when it is sent; undefined where there is nothing left to say. */
-export function deliveryOfNotice(
-  { track, gap, again, cursor = false }: Notice,
+/** Encodes a notice for a shape at the time of sending; undefined if it is no longer relevant. */
+export function encodeNotice(
+  { track, gap, resend, cursor = false }: Notice,
   shape: Shape,
   context: NoticeContext,
 ): Delivery | undefined {
-  if (!again) {
+  if (!resend) {
     const wanted = gap !== undefined || (!track.ended && shape.passes("aaep:agent.state.changed"));
-    return wanted ? standing(track, shape, context, gap) : undefined;
+    return wanted ? summarize(track, shape, context, gap) : undefined;
   }
-  const { entry, variants } = again;
-  const token = (entry.event as Question).reply_token;
+  const { entry, variants } = resend;
+  const token = (entry.event as TrackedQuestion).reply_token;
   if (token !== undefined && !track.questions.has(token)) return undefined;
-  const event = dress(entry, shape, variants);
+  const event = applyShape(entry, shape, variants);
   if (!event) return undefined;
-  // A question keeps its id, so that it is known for the same one; what stands in for it is said anew.
+  // A question keeps its id, so that subscribers can deduplicate it; the notice that replaces it gets a new one.
   const id = event.type === entry.event.type ? event.event_id : context.ids("evt");
-  return deliveryOf(event as unknown as Record<string, unknown>, id, isCritical(event), cursor);
+  return encodeDelivery(event as unknown as Record<string, unknown>, id, isCritical(event), cursor);
 }

@@ -5,7 +5,7 @@ import { termsOf } from "../../test/support/terms.ts";
 import { REGISTRY } from "../../test/support/world.ts";
 import { parseValue } from "../protocol/parse.ts";
 import { type AgentEvent, type Capabilities, CORE_CONTEXT } from "../protocol/types.ts";
-import { dress, shapeOf, variantsOf } from "./shape.ts";
+import { applyShape, shapeOf, variantsOf } from "./shape.ts";
 
 function dressed(
   event: object,
@@ -13,7 +13,7 @@ function dressed(
   insist = false,
 ): Record<string, unknown> | undefined {
   const entry = { seq: 1, event: event as AgentEvent, ...(insist ? { insist } : {}) };
-  const worn = dress(entry, shapeOf(termsOf(terms), REGISTRY), variantsOf(entry.event));
+  const worn = applyShape(entry, shapeOf(termsOf(terms), REGISTRY), variantsOf(entry.event));
   if (worn) expect(parseValue(worn, { mode: "strict", extensions: REGISTRY }).ok).toBe(true);
   return worn as Record<string, unknown> | undefined;
 }
@@ -61,7 +61,7 @@ describe("low load", () => {
 });
 
 describe("filters", () => {
-  it("let critical events through, and copies that insist, marked critical (DEL-01, DEL-02, DEL-03, CON-13)", () => {
+  it("let critical events through, and copies that insist, tracked critical (DEL-01, DEL-02, DEL-03, CON-13)", () => {
     const none = { event_filters: { exclude: ["aaep:agent.*"] }, supports_confirmation_reply: true };
     expect(dressed(state("idle", "thinking"), none)).toBeUndefined();
     expect(dressed(state("idle", "thinking"), none, true)).toMatchObject({ urgency: "critical" });
@@ -158,7 +158,9 @@ describe("who cannot answer", () => {
   it("sees the question if it only forwards it (CON-01)", () => {
     const forwarder = { ...termsOf(), extension_terms: { earshot: { view_prompts: true } } };
     const event = confirm("rpl_1", "Go.");
-    expect(dress({ seq: 1, event }, shapeOf(forwarder), undefined)).toMatchObject({ reply_token: "rpl_1" });
+    expect(applyShape({ seq: 1, event }, shapeOf(forwarder), undefined)).toMatchObject({
+      reply_token: "rpl_1",
+    });
   });
 });
 

@@ -1,7 +1,7 @@
 /**
- * A shape is what a subscription's terms make of an event: which types pass, which words are chosen, in which
- * language, with which extensions, cut where. Two subscriptions with the same shape get the same pieces. Rate and
- * pace are no part of it: they decide when, not what.
+ * A shape is the part of a subscription's terms that decides what it gets: which types pass its filters, verbosity,
+ * language, extensions, and where text is cut. Subscriptions with the same shape get the same pieces. Rate limit and pace
+ * are not part of it: they decide when.
  */
 import { compileFilters, isCritical } from "../protocol/filters.ts";
 import type { Terms } from "../protocol/negotiate.ts";
@@ -16,11 +16,11 @@ import {
 import { localizationHints, matchLanguage, VARIANT_BASES } from "../text/language.ts";
 import type { LogEntry } from "./entry.ts";
 
-/** Extension prefixes a producer may use, with the address that declares each. */
+/** Extension prefixes in use, with the URI that declares each. */
 export type ExtensionRegistry = Readonly<Record<string, string>>;
 
 export interface Shape {
-  /** Equal keys, equal pieces. */
+  /** Equal keys mean equal pieces. */
   readonly key: string;
   readonly verbosity: Verbosity;
   readonly languages: readonly string[];
@@ -40,7 +40,7 @@ export interface Shape {
 export const BOUNDARIES: readonly Boundary[] = ["none", "word", "sentence", "paragraph", "completion"];
 
 const shapes = new Map<string, Shape>();
-const MOST_SHAPES = 4096;
+const MAX_SHAPES = 4096;
 
 export function shapeOf(terms: Terms, registry: ExtensionRegistry = {}): Shape {
   const honored = BOUNDARIES.filter((boundary) => terms.boundaries.includes(boundary));
@@ -70,7 +70,7 @@ export function shapeOf(terms: Terms, registry: ExtensionRegistry = {}): Shape {
     key,
     verbosity,
     languages: terms.languages,
-    passes: remembering(compileFilters(terms.filters)),
+    passes: memoize(compileFilters(terms.filters)),
     low,
     boundary,
     level: BOUNDARIES.indexOf(boundary),
@@ -80,14 +80,14 @@ export function shapeOf(terms: Terms, registry: ExtensionRegistry = {}): Shape {
     clarification,
     hints: new Map(),
   };
-  // Shapes come from peers: forget the oldest rather than grow without end. A shape in use stays alive by its users.
-  if (shapes.size >= MOST_SHAPES) shapes.delete(shapes.keys().next().value!);
+  // Peers choose shapes, so the cache is bounded. A shape in use is kept alive by its lanes.
+  if (shapes.size >= MAX_SHAPES) shapes.delete(shapes.keys().next().value!);
   shapes.set(key, shape);
   return shape;
 }
 
-/** Types are few, tokens many: each type is matched once. Types come from peers too, so the memory is bounded. */
-function remembering(passes: (type: string) => boolean): (type: string) => boolean {
+/** Each type is matched once: types are few, tokens many. Peers choose types too, so the cache is bounded. */
+function memoize(passes: (type: string) => boolean): (type: string) => boolean {
   const known = new Map<string, boolean>();
   return (type) => {
     let verdict = known.get(type);
@@ -99,7 +99,7 @@ function remembering(passes: (type: string) => boolean): (type: string) => boole
   };
 }
 
-/** The field a name is a variant of, if it is one. Names are few, and come again with every token. */
+/** The field that a name is a language variant of, or "". Cached: names repeat with every token. */
 const bases = new Map<string, string>();
 function baseOf(key: string): string {
   let base = bases.get(key);
@@ -113,7 +113,7 @@ function baseOf(key: string): string {
   return base;
 }
 
-/** The other languages an event's text comes in, found once per event. */
+/** The language variants of an event's text fields, found once per event. */
 export function variantsOf(
   event: AgentEvent,
 ): ReadonlyMap<string, Readonly<Record<string, string>>> | undefined {
@@ -132,34 +132,34 @@ export function variantsOf(
   return found;
 }
 
-/** How one entry looks under a shape: the event to send, or nothing. Text is cut elsewhere; this dresses the rest. */
-export function dress(
+/** The event to send for an entry under a shape, or undefined if the shape drops it. Streamed text is cut in cut.ts. */
+export function applyShape(
   entry: LogEntry,
   shape: Shape,
   variants: ReturnType<typeof variantsOf>,
 ): AgentEvent | undefined {
   const { event } = entry;
   const critical = isCritical(event);
-  const insisted = !critical && dropped(event, shape);
-  if (insisted && !entry.insist) return undefined;
+  const raised = !critical && dropped(event, shape);
+  if (raised && !entry.insist) return undefined;
   if (
     (event.type === "aaep:agent.awaiting.confirmation" && !shape.confirmation) ||
     (event.type === "aaep:agent.awaiting.clarification" && !shape.clarification)
   ) {
-    return withoutToken(dressWords(event, shape, variants), event);
+    return withoutToken(applyShapeToFields(event, shape, variants), event);
   }
-  const dressed = localize(dressWords(event, shape, variants), entry);
-  return insisted ? { ...dressed, urgency: "critical" } : dressed;
+  const shaped = localize(applyShapeToFields(event, shape, variants), entry);
+  return raised ? { ...shaped, urgency: "critical" } : shaped;
 }
 
-/** Labels and choices speak the language the words were chosen in, or stay as they are. */
+/** Labels and choices in the language chosen for the text, if available. */
 function localize(event: AgentEvent, { localized }: LogEntry): AgentEvent {
   const fields = localized?.[event.localization_hints?.primary_language?.toLowerCase() ?? ""];
   return fields ? ({ ...event, ...fields } as AgentEvent) : event;
 }
 
-/** The words of streamed text are cut elsewhere; what else it carries is dressed like any event. */
-export function dressText(
+/** The other fields of a text chunk, treated like those of any event. */
+export function applyShapeToText(
   event: OutputStreaming,
   shape: Shape,
   variants: ReturnType<typeof variantsOf>,
@@ -169,7 +169,7 @@ export function dressText(
     event.extensions === undefined &&
     !("summary_terse" in event) &&
     !("summary_detailed" in event);
-  return plain ? event : dressWords(event, shape, variants);
+  return plain ? event : applyShapeToFields(event, shape, variants);
 }
 
 function dropped(event: AgentEvent, shape: Shape): boolean {
@@ -188,13 +188,17 @@ const SUMMARY: Record<Verbosity, string> = {
 };
 const UNWANTED = ["summary_terse", "summary_detailed"];
 
-function dressWords(event: AgentEvent, shape: Shape, variants: ReturnType<typeof variantsOf>): AgentEvent {
+function applyShapeToFields(
+  event: AgentEvent,
+  shape: Shape,
+  variants: ReturnType<typeof variantsOf>,
+): AgentEvent {
   const out: Record<string, unknown> = { ...event };
   if (variants) {
     for (const [tag, texts] of variants) {
       for (const base in texts) delete out[`${base}_${tag.replaceAll("-", "_")}`];
     }
-    speak(out, event, shape, variants);
+    chooseLanguage(out, event, shape, variants);
   }
   const keep = SUMMARY[shape.verbosity];
   for (const name of UNWANTED) if (name !== keep && name in out) delete out[name];
@@ -205,8 +209,8 @@ function dressWords(event: AgentEvent, shape: Shape, variants: ReturnType<typeof
   return out as unknown as AgentEvent;
 }
 
-/** Puts the words of the listener's language in place, whole or not at all. */
-function speak(
+/** Replaces the text fields by the variants of the subscription's language: all of them or none. */
+function chooseLanguage(
   out: Record<string, unknown>,
   event: AgentEvent,
   shape: Shape,
@@ -231,7 +235,7 @@ function speak(
   out["localization_hints"] = hints;
   const texts = variants.get(hints!.primary_language!);
   if (!texts) return;
-  // A summary that this language lacks must not speak another one.
+  // Drop summaries without a variant in this language: they would be in another one.
   for (const name of UNWANTED) if (!(name in texts)) delete out[name];
   for (const base in texts) out[base] = texts[base];
 }
@@ -252,7 +256,7 @@ function stripExtensions(
   }
 }
 
-/** Who cannot answer still hears what is asked, but never holds the token (CON-01). */
+/** A subscription that cannot reply gets the question as a notice, without its token (CON-01). */
 function withoutToken(words: AgentEvent, event: AgentEvent): AgentEvent {
   const notice: Record<string, unknown> = {
     "@context": CORE_CONTEXT,

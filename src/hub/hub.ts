@@ -184,7 +184,7 @@ export class Hub implements HubPort {
         request: request.capabilities,
         terms,
         view: viewOf(principal),
-        joinedAt: this.engine.here,
+        joinedAt: this.engine.endCursor,
         port: this,
       });
     this.#roster.add(subscription);

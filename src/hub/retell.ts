@@ -2,9 +2,9 @@
  * What a listener that comes back is told besides the log: how a question it had heard was settled meanwhile, in the
  * words of that time, and how long there is now for one that is sent again.
  */
-import { type Delivery, deliveryOf } from "../delivery/lane.ts";
+import { type Delivery, encodeDelivery } from "../delivery/lane.ts";
 import type { LogWindow } from "../delivery/log-window.ts";
-import { dress, type ExtensionRegistry, shapeOf, variantsOf } from "../delivery/shape.ts";
+import { applyShape, type ExtensionRegistry, shapeOf, variantsOf } from "../delivery/shape.ts";
 import { EXTENSION_PREFIX } from "../protocol/extension.ts";
 import type { Peer } from "../protocol/hub-port.ts";
 import type { AgentEvent } from "../protocol/types.ts";
@@ -23,11 +23,11 @@ export function retell(
     const track = window.tracks.get(session_id);
     if (!track || !subscription.view.hears(track)) continue;
     const marked = track.entries.find(({ entry }) => resolvedBy(entry.event) === reply_token);
-    const event = marked && dress(marked.entry, shape, marked.variants);
+    const event = marked && applyShape(marked.entry, shape, marked.variants);
     if (!event) continue;
     const critical = event.urgency === "critical";
     const fields = event as unknown as Record<string, unknown>;
-    peer.send(deliveryOf(fields, event.event_id, critical, false))?.catch(() => undefined);
+    peer.send(encodeDelivery(fields, event.event_id, critical, false))?.catch(() => undefined);
   }
 }
 
@@ -40,10 +40,11 @@ export function movedDeadline(
   const moved = Math.abs(question.msLeft - question.spec.event.timeout_seconds * 1000) >= 1000;
   const entry = moved ? question.hooks.remaining?.(question) : undefined;
   const event =
-    entry && dress({ ...entry, seq: 0, insist: true }, shapeOf(terms, registry), variantsOf(entry.event));
+    entry &&
+    applyShape({ ...entry, seq: 0, insist: true }, shapeOf(terms, registry), variantsOf(entry.event));
   if (!event) return undefined;
   const fields = event as unknown as Record<string, unknown>;
-  return deliveryOf(fields, event.event_id, event.urgency === "critical", false);
+  return encodeDelivery(fields, event.event_id, event.urgency === "critical", false);
 }
 
 const resolvedBy = ({ extensions }: AgentEvent): unknown =>

@@ -101,7 +101,7 @@ export class HubSubscription implements SubscriptionHandle {
 
   /** "What is happening?": where things stand, told to this listener alone. */
   standing(session_id?: string): void {
-    this.#attachment?.standing(session_id);
+    this.#attachment?.summarize(session_id);
   }
 
   /** A question it heard was settled while it could not hear. */

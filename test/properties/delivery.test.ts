@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { decodeId } from "../../src/delivery/cursor.ts";
-import { dress, type Shape, shapeOf } from "../../src/delivery/shape.ts";
+import { applyShape, type Shape, shapeOf } from "../../src/delivery/shape.ts";
 import { isCritical } from "../../src/protocol/filters.ts";
 import type { Terms } from "../../src/protocol/negotiate.ts";
 import type { Capabilities } from "../../src/protocol/types.ts";
@@ -148,7 +148,7 @@ interface Story {
   sessions: Said[][];
   steps: Step[];
   terms: Terms[];
-  lag_bound: number;
+  lagBound: number;
   window: number;
 }
 
@@ -158,7 +158,7 @@ const story = (steps: fc.Arbitrary<Step> = step): fc.Arbitrary<Story> =>
       sessions: fc.tuple(talk("s0"), talk("s1", 12), talk("s2", 12)).map((all) => [...all]),
       steps: fc.array(steps, { maxLength: 90, size: "max" }),
       terms: fc.array(termsArbitrary, { minLength: 6, maxLength: 6 }),
-      lag_bound: fc.constantFrom(256, 256, 6),
+      lagBound: fc.constantFrom(256, 256, 6),
       window: fc.constantFrom(100_000, 100_000, 100_000, 12),
     })
     .map((told) => ({ ...told, [fc.toStringMethod]: () => inShort(told) }));
@@ -166,7 +166,7 @@ const story = (steps: fc.Arbitrary<Step> = step): fc.Arbitrary<Story> =>
 const USUAL = termsOf();
 
 /** A counterexample that a person can read. */
-function inShort({ sessions, steps, terms, lag_bound, window }: Story): string {
+function inShort({ sessions, steps, terms, lagBound, window }: Story): string {
   const lines = sessions.map((all, index) => {
     const said = all.map(({ event, insist }) => {
       const { type, chunk, output_id, complete, to_state, language } = event as unknown as Record<
@@ -190,7 +190,7 @@ function inShort({ sessions, steps, terms, lag_bound, window }: Story): string {
     (one, index) =>
       `t${index}: ${JSON.stringify(Object.fromEntries(Object.entries(one).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(USUAL[name as keyof Terms]))))}`,
   );
-  return [`lag ${lag_bound}, window ${window}`, ...lines, acts.join("; "), ...kept].join("\n");
+  return [`lag ${lagBound}, window ${window}`, ...lines, acts.join("; "), ...kept].join("\n");
 }
 
 interface Played {
@@ -471,7 +471,7 @@ describe("a critical event", () => {
             const shape = shapeOf(listener.terms, REGISTRY);
             const pressing =
               isCritical(event) ||
-              (insist && dress({ seq: 0, event, insist }, shape, undefined)?.urgency === "critical");
+              (insist && applyShape({ seq: 0, event, insist }, shape, undefined)?.urgency === "critical");
             if (!pressing) continue;
             const last = listener.sent.at(-1)!;
             expect([last.at, last.delivery.critical, last.event.session_id]).toEqual([

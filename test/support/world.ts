@@ -91,7 +91,7 @@ export class Listener {
 }
 
 export interface WorldOptions {
-  readonly lag_bound?: number;
+  readonly lagBound?: number;
   readonly window?: number;
   readonly seed?: number;
 }
@@ -126,14 +126,14 @@ export class World {
   }
 
   #engine(): Engine {
-    const { lag_bound, window } = this.#options;
+    const { lagBound, window } = this.#options;
     return new Engine({
       log: this.store.identity,
       now: () => this.now,
       timestamp: () => new Date(Date.UTC(2026, 5, 1) + this.now).toISOString(),
       ids: this.#ids,
       registry: REGISTRY,
-      ...(lag_bound === undefined ? {} : { lag_bound }),
+      ...(lagBound === undefined ? {} : { lagBound }),
       ...(window === undefined ? {} : { window }),
     });
   }
