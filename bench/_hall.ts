@@ -1,7 +1,7 @@
 /** A hall of listeners: log, store and engine on a clock the benchmark moves, with sinks that count. */
 import { createMemoryBackplane } from "../src/backplanes/memory.ts";
 import { Engine } from "../src/delivery/engine.ts";
-import type { Delivery } from "../src/delivery/lane.ts";
+import type { LaneDelivery } from "../src/delivery/lane.ts";
 import { createLog } from "../src/hub/log.ts";
 import { createIds } from "../src/protocol/ids.ts";
 import type { Terms } from "../src/protocol/negotiate.ts";
@@ -26,7 +26,7 @@ class CountingSink {
   constructor(tally: Tally) {
     this.#tally = tally;
   }
-  send(delivery: Delivery): undefined {
+  send(delivery: LaneDelivery): undefined {
     if (delivery.frame === undefined) {
       delivery.frame = Buffer.byteLength(delivery.json);
       this.#tally.written++;

@@ -8,13 +8,13 @@ import type { Terms } from "../protocol/negotiate.ts";
 import { allowsBurst, type Budget, createBudget, maxBurst, nextSendAt, quietAfter, spend } from "./budget.ts";
 import type { Piece } from "./cut.ts";
 import { type Heard, unheard } from "./heard.ts";
-import type { Delivery, Lane, Run, View } from "./lane.ts";
+import type { Lane, LaneDelivery, Run, View } from "./lane.ts";
 import { type LogWindow, resolves, type SessionTrack, type TrackedEntry } from "./log-window.ts";
 import { encodeNotice, gapNotices, type Notice, type NoticeContext } from "./notices.ts";
 
 /** Where deliveries go. A returned promise is backpressure: nothing more is sent until it settles. */
 export interface Sink {
-  send(delivery: Delivery): Promise<void> | undefined;
+  send(delivery: LaneDelivery): Promise<void> | undefined;
 }
 
 /** A lane and its members. */
@@ -220,7 +220,7 @@ export class Drain {
   }
 
   /** Sends one event and charges it to rate limit and pace. A failing sink affects only its own member. */
-  #send(member: LaneMember, delivery: Delivery, now: number): void {
+  #send(member: LaneMember, delivery: LaneDelivery, now: number): void {
     if (!delivery.critical && member.budget.interval > 0) spend(member.budget, now);
     if (member.pace !== undefined)
       member.quietUntil = quietAfter(member.quietUntil, delivery.words, member.pace, now);

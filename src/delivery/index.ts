@@ -6,7 +6,7 @@ export { type Cursor, decodeId, encodeEventId } from "./cursor.ts";
 export type { Sink } from "./drain.ts";
 export { type Attachment, type AttachOptions, Engine, type EngineOptions } from "./engine.ts";
 export type { LogEntry, LogIdentity } from "./entry.ts";
-export type { Delivery, View } from "./lane.ts";
+export type { LaneDelivery, View } from "./lane.ts";
 export { closesText, isTerminal, type SessionTrack } from "./log-window.ts";
 export { ENGLISH_WORDS, type GapReason, type NoticeWords } from "./notices.ts";
 export { createOutputText, type OutputText } from "./output-text.ts";

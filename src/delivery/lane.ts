@@ -4,6 +4,7 @@
  * nothing (SEC-15).
  */
 
+import type { Delivery } from "../protocol/hub-port.ts";
 import type { AgentEvent } from "../protocol/types.ts";
 import { countWords } from "./budget.ts";
 import { eventOf, Grouping, groupsOf } from "./coalesce.ts";
@@ -34,25 +35,18 @@ export interface View {
   hears(track: SessionTrack): boolean;
 }
 
-/** One event on its way to subscribers, serialized once for all of them. */
-export interface Delivery {
-  readonly event_id: string;
-  readonly json: string;
-  readonly critical: boolean;
+/** A delivery with what pacing and the hub need to know about it. */
+export interface LaneDelivery extends Delivery {
   /** Number of words to be spoken, for pacing. */
   readonly words: number;
-  /** False for summaries and resent questions: they never move a cursor. */
-  readonly cursor: boolean;
   /** The reply token, if this asks a question: only a subscription that was sent it may reply. */
   readonly token?: string;
-  /** A transport may cache its framed bytes here. */
-  frame?: unknown;
 }
 
 export interface Run {
   readonly from: number;
   readonly to: number;
-  readonly deliveries: readonly Delivery[];
+  readonly deliveries: readonly LaneDelivery[];
   /** The pieces of each delivery. */
   readonly parts: readonly (readonly Piece[])[];
 }
@@ -64,7 +58,7 @@ export function encodeDelivery(
   event_id: string,
   critical: boolean,
   cursor = true,
-): Delivery {
+): LaneDelivery {
   const summary = event[SPOKEN[event["verbosity"] as keyof typeof SPOKEN]] ?? event["summary_normal"];
   const spoken = event["chunk"] ?? summary ?? "";
   const json = JSON.stringify(event["event_id"] === event_id ? event : { ...event, event_id });
@@ -120,7 +114,7 @@ const timestampJson = (timestamp: string): string => {
 const NOT_COMPLETE = `,"complete":false,"coalesce_hint":"none"}`;
 
 /** Like `encodeDelivery`, but faster, for text chunks, which are most of the traffic. */
-function encodeTextDelivery(parts: readonly Piece[], event_id: string): Delivery {
+function encodeTextDelivery(parts: readonly Piece[], event_id: string): LaneDelivery {
   const first = parts[0]!;
   const { event, text } = parts.at(-1)!;
   const { output, timestamp, complete, hint } = text!;
@@ -258,7 +252,7 @@ export class Lane {
    * they do not move the cursor, and carry the timestamp the subscription had reached.
    */
   unheardPart(run: Run, heard: Heard, late: boolean): Run | undefined {
-    const deliveries: Delivery[] = [];
+    const deliveries: LaneDelivery[] = [];
     const kept: (readonly Piece[])[] = [];
     for (const [index, parts] of run.parts.entries()) {
       const rest = parts.flatMap((piece) => unheard(piece, heard) ?? []);
@@ -272,7 +266,7 @@ export class Lane {
     return deliveries.length === 0 ? undefined : { from: run.from, to: run.to, deliveries, parts: kept };
   }
 
-  #encodeAgain(parts: readonly Piece[], delivery: Delivery, resent: boolean, late?: Heard): Delivery {
+  #encodeAgain(parts: readonly Piece[], delivery: LaneDelivery, resent: boolean, late?: Heard): LaneDelivery {
     const { critical } = delivery;
     const event = eventOf(parts);
     const event_id = resent

@@ -6,7 +6,7 @@ import { isCritical } from "../protocol/filters.ts";
 import type { Ids } from "../protocol/ids.ts";
 import { AAEP_VERSION, CORE_CONTEXT } from "../protocol/types.ts";
 import { localizationHints } from "../text/language.ts";
-import { type Delivery, encodeDelivery } from "./lane.ts";
+import { encodeDelivery, type LaneDelivery } from "./lane.ts";
 import { isTerminal, type SessionTrack, type TrackedEntry, type TrackedQuestion } from "./log-window.ts";
 import { applyShape, type ExtensionRegistry, type Shape } from "./shape.ts";
 
@@ -50,7 +50,7 @@ export interface NoticeContext {
 }
 
 /** A summary: a state.changed from the current state to itself, with a sentence about the gap if there is one. */
-function summarize(track: SessionTrack, shape: Shape, context: NoticeContext, gap?: GapReason): Delivery {
+function summarize(track: SessionTrack, shape: Shape, context: NoticeContext, gap?: GapReason): LaneDelivery {
   const { text, language } = context.words.summary(track, shape);
   const said = gap ? `${context.words.gap(gap, shape)} ${text}` : text;
   const uri = context.registry["earshot"];
@@ -146,7 +146,7 @@ export function encodeNotice(
   { track, gap, resend, cursor = false }: Notice,
   shape: Shape,
   context: NoticeContext,
-): Delivery | undefined {
+): LaneDelivery | undefined {
   if (!resend) {
     const wanted = gap !== undefined || (!track.ended && shape.passes("aaep:agent.state.changed"));
     return wanted ? summarize(track, shape, context, gap) : undefined;

@@ -2,7 +2,7 @@
  * Where open questions lie: who holds them, who was sent them, and whose answer counts. Every refusal looks the same
  * and takes the same steps, whatever was wrong (CNF-14 … CNF-17, CON-11, CON-28).
  */
-import type { Delivery } from "../delivery/lane.ts";
+import type { LaneDelivery } from "../delivery/lane.ts";
 import type { Clock } from "../protocol/clock.ts";
 import type { Principal } from "../protocol/principal.ts";
 import type { AwaitingConfirmation, Reply } from "../protocol/types.ts";
@@ -126,7 +126,7 @@ export class QuestionDesk {
   sent(
     token: string,
     subscription: HubSubscription,
-    { json, cursor }: Pick<Delivery, "json" | "cursor">,
+    { json, cursor }: Pick<LaneDelivery, "json" | "cursor">,
   ): Question | undefined {
     const { clock, audit } = this.#options;
     const question = this.#all.get(token);

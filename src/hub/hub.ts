@@ -3,7 +3,7 @@
  * leaves from here. It knows who is connected, on which terms, and which questions wait for whom.
  */
 import type { Engine } from "../delivery/engine.ts";
-import type { Delivery } from "../delivery/lane.ts";
+import type { LaneDelivery } from "../delivery/lane.ts";
 import { EXTENSION_PREFIX, extensionOffer, resumeRequest } from "../protocol/extension.ts";
 import type {
   Handled,
@@ -393,7 +393,7 @@ export class Hub implements HubPort {
   }
 
   #attach(subscription: HubSubscription, peer: Peer, lastEventId: string | undefined): void {
-    const asked = (delivery: Delivery, token: string) => {
+    const asked = (delivery: LaneDelivery, token: string) => {
       const question = this.#desk.sent(token, subscription, delivery);
       return !delivery.cursor && question ? movedDeadline(question, subscription, this.registry) : undefined;
     };

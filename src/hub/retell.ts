@@ -2,7 +2,7 @@
  * What a listener that comes back is told besides the log: how a question it had heard was settled meanwhile, in the
  * words of that time, and how long there is now for one that is sent again.
  */
-import { type Delivery, encodeDelivery } from "../delivery/lane.ts";
+import { encodeDelivery, type LaneDelivery } from "../delivery/lane.ts";
 import type { LogWindow } from "../delivery/log-window.ts";
 import { applyShape, type ExtensionRegistry, shapeOf, variantsOf } from "../delivery/shape.ts";
 import { EXTENSION_PREFIX } from "../protocol/extension.ts";
@@ -36,7 +36,7 @@ export function movedDeadline(
   question: Question,
   { terms }: HubSubscription,
   registry: ExtensionRegistry,
-): Delivery | undefined {
+): LaneDelivery | undefined {
   const moved = Math.abs(question.msLeft - question.spec.event.timeout_seconds * 1000) >= 1000;
   const entry = moved ? question.hooks.remaining?.(question) : undefined;
   const event =

@@ -3,7 +3,7 @@
  * resume keeps its place while the line is down, and its answer is still waited for during a grace period (CON-04).
  */
 import type { Attachment, Engine } from "../delivery/engine.ts";
-import type { Delivery, View } from "../delivery/lane.ts";
+import type { LaneDelivery, View } from "../delivery/lane.ts";
 import type { Peer, SubscriptionHandle } from "../protocol/hub-port.ts";
 import type { Terms } from "../protocol/negotiate.ts";
 import type { Principal } from "../protocol/principal.ts";
@@ -115,7 +115,7 @@ export class HubSubscription implements SubscriptionHandle {
     engine: Engine,
     peer: Peer,
     lastEventId: string | undefined,
-    asked: (delivery: Delivery, token: string) => Delivery | undefined,
+    asked: (delivery: LaneDelivery, token: string) => LaneDelivery | undefined,
   ): Attachment["start"] {
     this.#attachment?.detach();
     this.peer = peer;
@@ -124,7 +124,7 @@ export class HubSubscription implements SubscriptionHandle {
     const previous = this.under.length < 2 ? (this.under[0] ?? this.terms) : undefined;
     this.#governed(this.terms);
     const sink = {
-      send: (delivery: Delivery) => {
+      send: (delivery: LaneDelivery) => {
         const { token, cursor } = delivery;
         const next = token === undefined ? undefined : asked(delivery, token);
         if (cursor) this.lastEventId = delivery.event_id;

@@ -3,7 +3,7 @@
  * savings; the real log and the real engine deliver it on a clock that this file moves, so the result never changes.
  */
 import { Engine } from "../../src/delivery/engine.ts";
-import type { Delivery } from "../../src/delivery/lane.ts";
+import type { LaneDelivery } from "../../src/delivery/lane.ts";
 import { createLog } from "../../src/hub/log.ts";
 import type { Resolution } from "../../src/protocol/lifecycle.ts";
 import { resolveTerms } from "../../src/protocol/negotiate.ts";
@@ -183,7 +183,7 @@ export async function hearSession(): Promise<{ listener: Listener; arrivals: rea
   const log = createLog({ store, acknowledged: (entries) => engine.append(entries) });
   const heard = LISTENERS.map((listener) => {
     const arrivals: Arrival[] = [];
-    const send = ({ json, critical }: Delivery): undefined =>
+    const send = ({ json, critical }: LaneDelivery): undefined =>
       void arrivals.push({ at: now, event: JSON.parse(json), critical });
     const { capabilities } = listener;
     engine.attach({

@@ -4,7 +4,7 @@
  */
 import { Engine } from "../../src/delivery/engine.ts";
 import type { LogEntry } from "../../src/delivery/entry.ts";
-import type { Delivery, View } from "../../src/delivery/lane.ts";
+import type { LaneDelivery, View } from "../../src/delivery/lane.ts";
 import { createLog } from "../../src/hub/log.ts";
 import { createIds } from "../../src/protocol/ids.ts";
 import type { Terms } from "../../src/protocol/negotiate.ts";
@@ -48,7 +48,7 @@ export type Moment =
     }
   | {
       readonly what: "sent";
-      readonly delivery: Delivery;
+      readonly delivery: LaneDelivery;
       readonly event: AgentEvent;
       readonly terms: Terms;
       readonly at: number;
@@ -68,7 +68,7 @@ export class Listener {
   /** Whether the sink asks to wait, and how to let it go on. */
   blocks = false;
   release: (() => void) | undefined;
-  onSend: ((delivery: Delivery) => void) | undefined;
+  onSend: ((delivery: LaneDelivery) => void) | undefined;
 
   constructor(name: string, view: View, terms: Terms) {
     this.name = name;
@@ -105,8 +105,8 @@ export class World {
   readonly log;
   engine: Engine;
   /** Deliveries that reached listeners of two views: there must be none. */
-  readonly shared: Delivery[] = [];
-  readonly #owners = new WeakMap<Delivery, string>();
+  readonly shared: LaneDelivery[] = [];
+  readonly #owners = new WeakMap<LaneDelivery, string>();
   readonly #options: WorldOptions;
   readonly #ids;
 
