@@ -6,5 +6,6 @@ export default defineConfig({
     environment: "node",
     isolate: false,
     testTimeout: 60_000,
+    maxWorkers: 2,
   },
 });

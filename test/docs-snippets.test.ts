@@ -9,7 +9,7 @@ import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { transformSync } from "esbuild";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { buildIfStale } from "./support/built.ts";
+import { buildIfStale } from "../scripts/build-if-stale.mjs";
 
 const root = fileURLToPath(new URL("../", import.meta.url));
 const pages = [

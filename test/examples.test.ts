@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { beforeAll, describe, expect, it } from "vitest";
-import { buildIfStale } from "./support/built.ts";
+import { buildIfStale } from "../scripts/build-if-stale.mjs";
 
 const root = fileURLToPath(new URL("../", import.meta.url));
 const examples = readdirSync(join(root, "examples"), { withFileTypes: true })

@@ -6,7 +6,6 @@ import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { BROWSER_NOTE, launchBrowser, skipsBrowser } from "../support/chromium.ts";
 import {
-  axeProblems,
   type BuiltPage,
   buildPage,
   connected,
@@ -19,6 +18,7 @@ import {
   recording,
   type Watched,
 } from "./inspector-support.ts";
+import { axeProblems } from "./support.ts";
 
 const artifacts = fileURLToPath(new URL("../../.artifacts/inspector", import.meta.url));
 const MODES = {

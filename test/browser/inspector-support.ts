@@ -1,6 +1,5 @@
 /** The Inspector in a browser, with the demo agent behind it, as `earshot demo` serves it. */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createRequire } from "node:module";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
@@ -105,25 +104,6 @@ export const connected = (page: Page): Promise<unknown> =>
       [...document.querySelectorAll(".terms")].filter((one) => one.textContent?.startsWith("Agreed"))
         .length === 4,
   );
-
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-
-export async function axeProblems(page: Page): Promise<string[]> {
-  if (!(await page.evaluate(() => "axe" in window))) await page.evaluate(axe);
-  return page.evaluate(async () => {
-    interface Found {
-      violations: { id: string; nodes: { html: string; failureSummary: string }[] }[];
-    }
-    const { violations } = await (
-      window as never as { axe: { run(options: object): Promise<Found> } }
-    ).axe.run({
-      resultTypes: ["violations"],
-    });
-    return violations.flatMap(({ id, nodes }) =>
-      nodes.map(({ html, failureSummary }) => `${id}: ${html.slice(0, 120)} ${failureSummary}`),
-    );
-  });
-}
 
 /** A recording without a fault: the session that the docs show. */
 export function recording(): string[] {

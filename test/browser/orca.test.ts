@@ -1,13 +1,13 @@
 /** A bank transfer through a real screen reader: Orca speaking Chromium, by keyboard, asserted on what Orca spoke. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ORCA_NOTE, type Orca, skipsOrca, startOrca } from "./orca.ts";
-import { agentOf, openPlace, type Place, pageOf, transfer } from "./support.ts";
+import { agentOf, type PageServer, pageOf, servePages, transfer } from "./support.ts";
 
 describe.skipIf(skipsOrca)(`with Orca${ORCA_NOTE}`, () => {
   let orca: Orca;
-  let place: Place;
+  let server: PageServer;
   beforeAll(async () => {
-    place = await openPlace(
+    server = await servePages(
       { "/": pageOf({ body: '<label>Message <input id="message"></label>' }) },
       agentOf(),
     );
@@ -15,12 +15,12 @@ describe.skipIf(skipsOrca)(`with Orca${ORCA_NOTE}`, () => {
   }, 60_000);
   afterAll(async () => {
     await orca?.close();
-    await place?.close();
+    await server?.close();
   });
 
   it("a whole transfer is heard: every critical event, every sentence once, the question once, no chatter (SUB-02, CNF-36, DEL-23)", async () => {
     const page = await orca.browser.newPage({ viewport: null });
-    await page.goto(place.url);
+    await page.goto(server.url);
     await orca.until((spoken) => spoken.some((one) => one.includes("Finished loading")), "the page");
     // The real focus goes into the page, as a person's would; the rest is keys.
     await orca.click(500, 600);
@@ -33,7 +33,7 @@ describe.skipIf(skipsOrca)(`with Orca${ORCA_NOTE}`, () => {
     const settle = () => page.waitForTimeout(900);
 
     const ran = { count: 0 };
-    const done = transfer(place.agent, ran, () => page.waitForTimeout(700));
+    const done = transfer(server.agent, ran, () => page.waitForTimeout(700));
     await until("Decide later");
     await settle();
     await orca.type("Tab", "Tab");

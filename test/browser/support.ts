@@ -1,10 +1,19 @@
-/** A page with an agent behind it, on one loopback server, under the strictest policy a page can have. */
+/**
+ * A page with an agent behind it, on one loopback server, under the strictest content security policy.
+ * Time in the page is virtual and stands still: it advances only while a test waits for something (`shown`,
+ * `untilHeard`, `advance`). So a slow machine cannot let a delay of the page run out between two key presses, and no
+ * test waits for a delay in real time.
+ */
+import { readFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
+import { createRequire } from "node:module";
 import type { AddressInfo } from "node:net";
-import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playwright-core";
+import type { Browser, BrowserContext, BrowserContextOptions, Locator, Page } from "playwright-core";
+import { afterAll, beforeAll, expect, onTestFinished } from "vitest";
 import { bundleWeb } from "../../scripts/bundle-web.mjs";
 import { createProducer, type Producer, type ProducerOptions } from "../../src/producer/producer.ts";
 import { createSite, type Site } from "../../src/server/index.ts";
+import { launchBrowser } from "../support/chromium.ts";
 
 export const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'";
@@ -34,7 +43,7 @@ export const pageOf = ({ attributes = "", body = "", lang = "en" }: PageOptions 
 <script type="module" src="/earshot-live.js"></script></head>
 <body><main><h1>My bank</h1>${body}<earshot-live src="/" ${attributes}></earshot-live></main></body></html>`;
 
-export interface Place {
+export interface PageServer {
   readonly agent: Producer;
   readonly url: string;
   site: Site;
@@ -49,16 +58,16 @@ export const agentOf = (options: Partial<ProducerOptions> = {}): Producer =>
   createProducer({ agent_id: "com.example.bank", agent_name: "Bank", warn: () => {}, ...options });
 
 /** `pages` by path; the element's files are there as well. */
-export async function openPlace(
+export async function servePages(
   pages: Readonly<Record<string, string>>,
   given: Producer = agentOf(),
-): Promise<Place> {
+): Promise<PageServer> {
   const files = await webFiles();
   let agent = given;
   let server: Server | undefined;
   let websockets: { close(): Promise<void> } | undefined;
   let port = 0;
-  const place = {
+  const served = {
     get agent() {
       return agent;
     },
@@ -68,13 +77,13 @@ export async function openPlace(
       await websockets?.close();
       server?.closeAllConnections();
       await new Promise<void>((closed) => (server ? server.close(() => closed()) : closed()));
-      place.site.stop();
+      served.site.stop();
       server = undefined;
     },
     async up(other: Producer = agent) {
       agent = other;
       const site = await createSite(agent, { insecureLoopback: true, log: () => {} });
-      place.site = site;
+      served.site = site;
       const listening = createServer((request, response) =>
         site.node(request, response, () => {
           const path = new URL(request.url ?? "/", "http://localhost").pathname;
@@ -89,14 +98,14 @@ export async function openPlace(
       );
       await new Promise<void>((ready) => listening.listen(port, "127.0.0.1", ready));
       port = (listening.address() as AddressInfo).port;
-      place.url = `http://127.0.0.1:${port}`;
+      served.url = `http://127.0.0.1:${port}`;
       server = listening;
       websockets = site.attachWebSocket(listening);
     },
-    close: () => place.down(),
+    close: () => served.down(),
   };
-  await place.up();
-  return place;
+  await served.up();
+  return served;
 }
 
 /** What live regions and dialogs said, in order, as a screen reader would be told; recorded from before the page's first script. */
@@ -155,14 +164,18 @@ function listenIn(): void {
   };
   watch(document);
   const announced: unknown[] = [];
-  let events = 0;
-  Object.assign(window, { announced, eventsHeard: () => events });
+  const received: string[] = [];
+  Object.assign(window, { announced, received });
   document.addEventListener("earshot-announced", (event) => {
     const { utterance, by } = (event as CustomEvent).detail;
     const text = utterance.runs.map((run: { text: string }) => run.text).join("");
     announced.push({ text, by, kind: utterance.kind, urgency: utterance.urgency, own: utterance.id < 0 });
   });
-  document.addEventListener("earshot-event", () => events++, true);
+  document.addEventListener(
+    "earshot-event",
+    (event) => received.push((event as CustomEvent).detail.type),
+    true,
+  );
 }
 
 /** What the element says it announced, in order. */
@@ -177,27 +190,88 @@ export interface Told {
 export const toldBy = (page: Page): Promise<Told[]> =>
   page.evaluate(() => (window as never as { announced: Told[] }).announced);
 
+/** One browser for all tests of the file that calls this. */
+export function useBrowser(): () => Browser {
+  let browser: Browser | undefined;
+  beforeAll(async () => {
+    browser = await launchBrowser();
+  });
+  afterAll(() => browser?.close());
+  return () => browser!;
+}
+
+/** Contexts whose pages have virtual time. */
+const virtual = new WeakSet<BrowserContext>();
+
+/** Closed when the test ends. */
 export async function newContext(
   browser: Browser,
-  options: BrowserContextOptions = {},
+  { realTime = false, ...options }: BrowserContextOptions & { readonly realTime?: boolean } = {},
 ): Promise<BrowserContext> {
   const context = await browser.newContext({ locale: "en-US", ...options });
+  onTestFinished(() => context.close());
   await context.addInitScript(listenIn);
+  if (!realTime) {
+    const time = Date.now();
+    await context.clock.install({ time });
+    await context.clock.pauseAt(time + 1000);
+    virtual.add(context);
+  }
   return context;
 }
+
+/** Lets this much time pass in all pages of the context. */
+export const advance = (page: Page, ms: number): Promise<void> =>
+  virtual.has(page.context()) ? page.clock.runFor(ms) : page.waitForTimeout(ms);
+
+const STEP_MS = 50;
+const PATIENCE_MS = 20_000;
+
+/** Lets time pass in the page, in small steps, until this holds. */
+export async function advanceUntil(page: Page, holds: () => Promise<boolean>, what: string): Promise<void> {
+  const deadline = Date.now() + PATIENCE_MS;
+  while (!(await holds())) {
+    if (Date.now() > deadline) throw new Error(`Waited ${PATIENCE_MS} ms for ${what}.`);
+    await advance(page, STEP_MS);
+  }
+}
+
+/** Waits until this can be seen. */
+export const shown = (locator: Locator): Promise<void> =>
+  advanceUntil(locator.page(), () => locator.first().isVisible(), String(locator));
 
 export const heardBy = (page: Page): Promise<Heard[]> =>
   page.evaluate(() => (window as never as { heard: Heard[] }).heard);
 
 export const textsOf = async (page: Page): Promise<string[]> => (await heardBy(page)).map(({ text }) => text);
 
+const wasHeard = async (page: Page, words: string): Promise<boolean> =>
+  (await textsOf(page)).some((text) => text.includes(words));
+
 /** Waits until something with these words was announced. */
-export const untilHeard = (page: Page, words: string): Promise<unknown> =>
-  page.waitForFunction(
-    (text) => (window as never as { heard: { text: string }[] }).heard.some((one) => one.text.includes(text)),
-    words,
-    { timeout: 15_000 },
-  );
+export const untilHeard = (page: Page, words: string): Promise<void> =>
+  advanceUntil(page, () => wasHeard(page, words), `the announcement ${words}`);
+
+/** Types a letter every 100 ms until something with these words was announced, and `more` letters after that. */
+export async function typeUntilHeard(page: Page, words: string, more: number): Promise<number> {
+  let typed = 0;
+  const type = async () => {
+    await page.keyboard.type("x");
+    await advance(page, 100);
+    typed++;
+  };
+  await advanceUntil(page, () => type().then(() => wasHeard(page, words)), `the announcement ${words}`);
+  for (let left = more; left > 0; left--) await type();
+  return typed;
+}
+
+/** The types of the events the page has received, in order. */
+export const receivedBy = (page: Page): Promise<string[]> =>
+  page.evaluate(() => (window as never as { received: string[] }).received);
+
+/** Waits in real time, while the page's time stands still, until the page has received such an event. */
+export const untilReceived = (page: Page, type: string): Promise<void> =>
+  expect.poll(() => receivedBy(page), { interval: 10, timeout: PATIENCE_MS }).toContain(type);
 
 export const violationsOf = (page: Page): Promise<string[]> =>
   page.evaluate(() => (window as never as { violations: string[] }).violations);
@@ -255,15 +329,43 @@ export async function openPage(context: BrowserContext, url: string): Promise<Pa
   page.on("pageerror", (error) => errors.push(String(error.stack)));
   Object.assign(page, { errors });
   await page.goto(url);
-  await page.locator("earshot-live [part=status]", { hasText: /\S/ }).waitFor();
-  await page.waitForFunction(() => {
-    const element = document.querySelector("earshot-live") as { ear?: { line: { state: string } } } | null;
-    return element?.ear?.line.state === "connected";
-  });
+  await shown(page.locator("earshot-live [part=status]", { hasText: /\S/ }));
+  const isConnected = () =>
+    page.evaluate(() => {
+      const element = document.querySelector("earshot-live") as { ear?: { line: { state: string } } } | null;
+      return element?.ear?.line.state === "connected";
+    });
+  await advanceUntil(page, isConnected, "the connection");
   return page;
 }
 
 export const dialogOf = (page: Page) => page.locator("earshot-live dialog[open]");
 
-/** Past the moment in which nothing counts. */
-export const armed = (page: Page): Promise<void> => page.waitForTimeout(700);
+/** Past the first moment of a dialog, in which no key or press counts. */
+export const armed = (page: Page): Promise<void> => advance(page, 700);
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+export async function axeProblems(page: Page): Promise<string[]> {
+  if (!(await page.evaluate(() => "axe" in window))) await page.evaluate(axe);
+  let over = false;
+  const problems = page.evaluate(async () => {
+    interface Found {
+      violations: { id: string; nodes: { html: string; failureSummary: string }[] }[];
+    }
+    const { violations } = await (
+      window as never as { axe: { run(options: object): Promise<Found> } }
+    ).axe.run({
+      resultTypes: ["violations"],
+    });
+    return violations.flatMap(({ id, nodes }) =>
+      nodes.map(({ html, failureSummary }) => `${id}: ${html.slice(0, 120)} ${failureSummary}`),
+    );
+  });
+  const done = problems.finally(() => {
+    over = true;
+  });
+  // axe waits on timers of its own.
+  while (!over) await Promise.race([done, advance(page, 10)]);
+  return done;
+}

@@ -5,26 +5,29 @@ import type { AddressInfo } from "node:net";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import fc from "fast-check";
-import type { Browser, BrowserContext } from "playwright-core";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import type { AgentEvent } from "../../src/protocol/types.ts";
 import { payRent } from "../subscriber/sessions.ts";
 import type { Ear } from "../subscriber/support.ts";
-import { BROWSER_NOTE, launchBrowser, skipsBrowser } from "../support/chromium.ts";
+import { BROWSER_NOTE, skipsBrowser } from "../support/chromium.ts";
 import {
+  advance,
   agentOf,
   armed,
   dialogOf,
   heardBy,
   newContext,
   openPage,
-  openPlace,
   POLICY,
   pageOf,
+  receivedBy,
+  servePages,
+  shown,
   textsOf,
   toldBy,
   transfer,
   untilHeard,
+  useBrowser,
   violationsOf,
   webFiles,
 } from "./support.ts";
@@ -54,7 +57,7 @@ function recorded(language: string): Step[] {
 
 /** The lines of one section of a golden transcript, without times and marks. */
 function golden(language: string, section: string): string[] {
-  const file = fileURLToPath(new URL(`../listener/golden/${language}.txt`, import.meta.url));
+  const file = fileURLToPath(new URL(`../subscriber/golden/${language}.txt`, import.meta.url));
   const part = readFileSync(file, "utf8")
     .split(/^## /mu)
     .find((one) => one.startsWith(`${section}\n`))!;
@@ -69,6 +72,7 @@ function golden(language: string, section: string): string[] {
 async function playback(page: string) {
   const files = await webFiles();
   let stream: ServerResponse | undefined;
+  let replies = 0;
   const server = createServer((request, response) => {
     const path = new URL(request.url!, "http://localhost").pathname;
     const send = (status: number, type: string, body: string) =>
@@ -88,7 +92,10 @@ async function playback(page: string) {
       stream = response;
       return;
     }
-    if (path === "/aaep/v1/replies") return response.writeHead(204).end();
+    if (path === "/aaep/v1/replies") {
+      replies++;
+      return response.writeHead(204).end();
+    }
     if (path.endsWith(".js")) return send(200, "text/javascript", files.get(path) ?? "");
     return send(200, "text/html; charset=utf-8", page);
   });
@@ -97,6 +104,7 @@ async function playback(page: string) {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     play: (event: AgentEvent) =>
       void stream!.write(`event: aaep.event\nid: ${event.event_id}\ndata: ${JSON.stringify(event)}\n\n`),
+    replies: () => replies,
     beat: () => void stream!.write(": beat\n\n"),
     close: () => {
       server.closeAllConnections();
@@ -106,24 +114,11 @@ async function playback(page: string) {
 }
 
 describe.skipIf(skipsBrowser)(`what a page announces${BROWSER_NOTE}`, () => {
-  let browser: Browser;
-  const cleanups: (() => unknown)[] = [];
-  beforeAll(async () => {
-    browser = await launchBrowser();
-  });
-  afterAll(() => browser?.close());
-  afterEach(async () => {
-    for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-  });
-  const context = async (): Promise<BrowserContext> => {
-    const made = await newContext(browser);
-    cleanups.push(() => made.close());
-    return made;
-  };
-  const place = async (page: Parameters<typeof pageOf>[0], extra: Record<string, string> = {}) => {
-    const made = await openPlace({ "/": pageOf(page), ...extra }, agentOf());
-    cleanups.push(() => made.close());
-    return made;
+  const browser = useBrowser();
+  const serve = async (page: Parameters<typeof pageOf>[0], extra: Record<string, string> = {}) => {
+    const server = await servePages({ "/": pageOf(page), ...extra }, agentOf());
+    onTestFinished(() => server.close());
+    return server;
   };
 
   it.each([
@@ -134,40 +129,33 @@ describe.skipIf(skipsBrowser)(`what a page announces${BROWSER_NOTE}`, () => {
     "of a recorded session in %s (%s) is its golden transcript, word for word (SUB-02, SUB-03)",
     async (language, section, attributes) => {
       const server = await playback(pageOf({ attributes }));
-      cleanups.push(() => server.close());
-      const page = await (await context()).newPage();
-      await page.clock.install();
-      await page.goto(server.url);
-      await page.waitForFunction(
-        () =>
-          (document.querySelector("earshot-live") as never as { ear?: { line: { state: string } } })?.ear
-            ?.line.state === "connected",
-      );
+      onTestFinished(() => server.close());
+      const page = await openPage(await newContext(browser()), server.url);
       let count = 0;
+      let answers = 0;
       for (const step of recorded(language)) {
         if ("hear" in step) {
           server.play(step.hear);
           count++;
-          await page.waitForFunction(
-            (most) => (window as never as { eventsHeard(): number }).eventsHeard() >= most,
-            count,
-          );
+          const arrived = () => receivedBy(page).then(({ length }) => length);
+          await expect.poll(arrived, { interval: 2, timeout: 15_000 }).toBe(count);
         } else if ("wait" in step) {
           for (let left = step.wait; left > 0; left -= 10_000) {
             server.beat();
             // The beat has to be there before time moves on.
             await page.waitForTimeout(30);
-            await page.clock.runFor(Math.min(left, 10_000));
+            await advance(page, Math.min(left, 10_000));
           }
         } else {
-          await page.clock.runFor(1000);
+          await advance(page, 1000);
           await dialogOf(page)
             .locator(step.answer === "yes" ? "button.check" : "button.allow")
             .click();
-          await page.waitForTimeout(100);
+          if (step.answer !== "yes")
+            await expect.poll(() => server.replies(), { interval: 5 }).toBe(++answers);
         }
       }
-      await page.clock.runFor(10_000);
+      await advance(page, 10_000);
       const told = (await toldBy(page)).filter(({ own }) => !own);
       expect(told.map(({ text }) => text)).toEqual(golden(language, section));
       // What the regions were given is what was told, and the dialogs say their own.
@@ -187,8 +175,9 @@ describe.skipIf(skipsBrowser)(`what a page announces${BROWSER_NOTE}`, () => {
   );
 
   it("at 1,000 tokens a second is whole sentences, never more of them than the honored terms allow (DEL-25)", async () => {
-    const there = await place({ attributes: "speed=fast" });
-    const page = await openPage(await context(), there.url);
+    const server = await serve({ attributes: "speed=fast" });
+    // In real time on both sides: the agent keeps to the rate by its own clock.
+    const page = await openPage(await newContext(browser(), { realTime: true }), server.url);
     const honored = await page.evaluate(
       () =>
         (
@@ -198,7 +187,7 @@ describe.skipIf(skipsBrowser)(`what a page announces${BROWSER_NOTE}`, () => {
         ).ear.line.honored.max_events_per_second,
     );
     expect(honored).toBe(6);
-    const session = there.agent.start({ summary: "Counting." });
+    const session = server.agent.start({ summary: "Counting." });
     const words = "This is one of very many sentences. ".split(/(?<= )/u);
     for (let batch = 0; batch < 40; batch++) {
       for (let token = 0; token < 100; token++) session.say(words[(batch * 100 + token) % words.length]!);
@@ -214,9 +203,9 @@ describe.skipIf(skipsBrowser)(`what a page announces${BROWSER_NOTE}`, () => {
   });
 
   it("twice in the same words is heard twice, in alternating regions that existed before", async () => {
-    const there = await place({ attributes: "speed=fast" });
-    const page = await openPage(await context(), there.url);
-    const session = there.agent.start({ summary: "Knocking." });
+    const server = await serve({ attributes: "speed=fast" });
+    const page = await openPage(await newContext(browser()), server.url);
+    const session = server.agent.start({ summary: "Knocking." });
     session.say("Knock knock. Knock knock. Knock knock. ");
     await session.complete();
     await untilHeard(page, "The task is done.");
@@ -226,9 +215,9 @@ describe.skipIf(skipsBrowser)(`what a page announces${BROWSER_NOTE}`, () => {
   it("goes inside the topmost dialog while one is open, also the page's own", async () => {
     const body =
       '<dialog id="own" aria-label="Cookies"><button>OK</button></dialog><div id="old" role="dialog" aria-modal="true" aria-label="Old" hidden><button>Fine</button></div>';
-    const there = await place({ body, attributes: "speed=fast" });
-    const page = await openPage(await context(), there.url);
-    const say = (text: string) => there.agent.run({ summary: "Working." }, (session) => session.say(text));
+    const server = await serve({ body, attributes: "speed=fast" });
+    const page = await openPage(await newContext(browser()), server.url);
+    const say = (text: string) => server.agent.run({ summary: "Working." }, (session) => session.say(text));
     await page.evaluate(() => (document.getElementById("own") as HTMLDialogElement).showModal());
     await say("Heard inside.");
     await untilHeard(page, "Heard inside.");
@@ -251,18 +240,18 @@ describe.skipIf(skipsBrowser)(`what a page announces${BROWSER_NOTE}`, () => {
   });
 
   it("from a hostile agent is text and nothing else: no markup, no script, no request, no foreign link (CON-67, A07, A16)", async () => {
-    const there = await place({ attributes: "speed=fast" });
-    const page = await openPage(await context(), there.url);
+    const server = await serve({ attributes: "speed=fast" });
+    const page = await openPage(await newContext(browser()), server.url);
     const asked: string[] = [];
     page.on("request", (request) => asked.push(request.url()));
     const evil = `<img src=x onerror="window.pwned=1"><script>window.pwned=1</script><a href="javascript:window.pwned=1">x</a>`;
-    const session = there.agent.start({ summary: `Hello ${evil}` });
+    const session = server.agent.start({ summary: `Hello ${evil}` });
     session.say(
       `${evil}\n\n[bank](javascript:window.pwned=1) ![pixel](http://127.0.0.1:1/pixel.png) [My bank](https://evil.example/login)\n\n- ${evil}\n\n| a | b |\n|---|---|\n| ${evil} | 1 |\n\n\`\`\`html\n${evil}\n\`\`\`\n\n<svg onload=alert(1)> [x](data:text/html,hi)\n\n`,
     );
     const outcome = session.confirm({ action: `Do ${evil}`, consequence: evil });
-    await dialogOf(page).waitFor();
-    await page.waitForTimeout(600);
+    await shown(dialogOf(page));
+    await advance(page, 600);
     const found = await page.evaluate(() => {
       const root = document.querySelector("earshot-live")!.shadowRoot!;
       const all = [...root.querySelectorAll("*")];
@@ -285,7 +274,7 @@ describe.skipIf(skipsBrowser)(`what a page announces${BROWSER_NOTE}`, () => {
     // Where a link leads is said, whatever its label claims.
     expect(found.links).toEqual([["https://evil.example/login", "My bank", " (evil.example)"]]);
     expect(found.names).toEqual(expect.arrayContaining(["table", "li", "pre"]));
-    expect(asked.filter((url) => !url.startsWith(there.url))).toEqual([]);
+    expect(asked.filter((url) => !url.startsWith(server.url))).toEqual([]);
     expect(await violationsOf(page)).toEqual([]);
     await armed(page);
     await dialogOf(page).locator("button.refuse").click();
@@ -303,7 +292,7 @@ describe.skipIf(skipsBrowser)(`what a page announces${BROWSER_NOTE}`, () => {
       write: false,
       platform: "browser",
     });
-    const page = await (await context()).newPage();
+    const page = await (await newContext(browser())).newPage();
     await page.addScriptTag({ content: outputFiles[0]!.text });
     const piece = fc.constantFrom(
       ..."word other *em* **bold** `code` [a](https://x.example) ![i](http://y) <b> <script> | |---| --- - 1. # ## > ``` ~~~ \\* _u_ https://z.example".split(
@@ -348,18 +337,18 @@ describe.skipIf(skipsBrowser)(`what a page announces${BROWSER_NOTE}`, () => {
       format: "esm",
       platform: "browser",
     });
-    const there = await place(
+    const server = await serve(
       { attributes: "speed=fast", body: '<script type="module" src="/virtual.js"></script>' },
       { "/virtual.js": outputFiles[0]!.text },
     );
-    const page = await openPage(await context(), there.url);
-    await page.waitForFunction(() => "virtual" in window);
-    const session = there.agent.start({ summary: "Looking." });
+    const page = await openPage(await newContext(browser()), server.url);
+    await expect.poll(() => page.evaluate(() => "virtual" in window)).toBe(true);
+    const session = server.agent.start({ summary: "Looking." });
     session.say(
       "Two accounts:\n\n- Current\n- Savings\n\n| Account | Balance |\n|---|---|\n| Current | 100 |\n\n",
     );
     await session.complete();
-    await page.locator("earshot-live table").waitFor();
+    await shown(page.locator("earshot-live table"));
     const read = (selector: string) =>
       page.evaluate(async (where) => {
         const { virtual } = window as never as {
@@ -395,8 +384,8 @@ describe.skipIf(skipsBrowser)(`what a page announces${BROWSER_NOTE}`, () => {
       at = transcript.indexOf(words, at);
       expect(at, `${words} in\n${transcript}`).toBeGreaterThanOrEqual(0);
     }
-    void transfer(there.agent, { count: 0 });
-    await dialogOf(page).waitFor();
+    void transfer(server.agent, { count: 0 });
+    await shown(dialogOf(page));
     const question = (await read("dialog")).join("\n");
     const asked = [
       "alertdialog, Question from Bank",

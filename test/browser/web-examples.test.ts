@@ -1,28 +1,24 @@
 /** The examples for pages, each started as a reader would start it and used by keyboard; and what the element weighs. */
-import { type ChildProcess, spawn, spawnSync } from "node:child_process";
-import { readdirSync, statSync } from "node:fs";
+import { type ChildProcess, spawn } from "node:child_process";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { buildIfStale } from "../../scripts/build-if-stale.mjs";
 import { bundleWeb, MOST_BYTES } from "../../scripts/bundle-web.mjs";
-import { BROWSER_NOTE, launchBrowser, skipsBrowser } from "../support/chromium.ts";
-import { armed, dialogOf, newContext, openPage, tabTo, untilHeard, violationsOf } from "./support.ts";
+import { BROWSER_NOTE, skipsBrowser } from "../support/chromium.ts";
+import {
+  armed,
+  dialogOf,
+  newContext,
+  openPage,
+  shown,
+  tabTo,
+  untilHeard,
+  useBrowser,
+  violationsOf,
+} from "./support.ts";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
-const changed = (file: string) => statSync(join(root, file), { throwIfNoEntry: false })?.mtimeMs ?? 0;
-
-/** `npm ci` builds; after a change to the sources the build is a step behind. */
-function buildIfStale(): void {
-  const newest = readdirSync(join(root, "src"), { recursive: true, encoding: "utf8" })
-    .filter((file) => file.endsWith(".ts") && !file.endsWith(".test.ts"))
-    .reduce((latest, file) => Math.max(latest, changed(join("src", file))), 0);
-  const node = (...args: string[]) => spawnSync(process.execPath, args, { cwd: root, stdio: "ignore" });
-  if (changed("dist/web/react.js") < newest)
-    node("node_modules/typescript/bin/tsc", "-p", "tsconfig.build.json");
-  if (changed("dist/web/earshot-live.js") < newest) node("scripts/bundle-web.mjs");
-}
-
 describe("the element's bundle", () => {
   it("weighs at most 40 KB min+gzip; with the line to the agent, which one tab loads for all, it says so", async () => {
     const { files, size } = await bundleWeb();
@@ -40,15 +36,11 @@ describe("the element's bundle", () => {
 });
 
 describe.skipIf(skipsBrowser)(`the examples for pages${BROWSER_NOTE}`, () => {
-  let browser: Browser;
+  const browser = useBrowser();
   const children: ChildProcess[] = [];
-  beforeAll(async () => {
-    buildIfStale();
-    browser = await launchBrowser();
-  }, 120_000);
-  afterAll(async () => {
+  beforeAll(buildIfStale, 120_000);
+  afterAll(() => {
     for (const child of children) child.kill();
-    await browser?.close();
   });
 
   async function started(name: string): Promise<string> {
@@ -71,34 +63,30 @@ describe.skipIf(skipsBrowser)(`the examples for pages${BROWSER_NOTE}`, () => {
   }
 
   it.each(["web-chat", "react-chat"])("%s: a question answered in the page moves the money", async (name) => {
-    const context = await newContext(browser);
-    try {
-      const page = await openPage(context, await started(name));
-      await page.evaluate(() => document.querySelector("earshot-live")!.setAttribute("speed", "fast"));
-      await page.focus("#message");
-      await page.keyboard.type("hello");
-      await page.keyboard.press("Enter");
-      await page.locator("earshot-live table", { hasText: "2100" }).waitFor();
-      await page.keyboard.type("500");
-      await page.keyboard.press("Enter");
-      await dialogOf(page).waitFor();
-      if (name === "react-chat")
-        await page.locator("#status", { hasText: "Connected to Teller, open questions: 1." }).waitFor();
-      await armed(page);
-      await tabTo(page, "Check before allowing");
-      await page.keyboard.press("Enter");
-      await page.locator("earshot-live h2", { hasText: "Check before allowing" }).waitFor();
-      await armed(page);
-      await tabTo(page, "Allow now");
-      await page.keyboard.press("Enter");
-      await untilHeard(page, "Your savings are now 500 dollars.");
-      expect(await page.locator("earshot-live .turn.person").allInnerTexts()).toEqual([
-        "You\n\nhello",
-        "You\n\n500",
-      ]);
-      expect(await violationsOf(page)).toEqual([]);
-    } finally {
-      await context.close();
-    }
+    const context = await newContext(browser());
+    const page = await openPage(context, await started(name));
+    await page.evaluate(() => document.querySelector("earshot-live")!.setAttribute("speed", "fast"));
+    await page.focus("#message");
+    await page.keyboard.type("hello");
+    await page.keyboard.press("Enter");
+    await shown(page.locator("earshot-live table", { hasText: "2100" }));
+    await page.keyboard.type("500");
+    await page.keyboard.press("Enter");
+    await shown(dialogOf(page));
+    if (name === "react-chat")
+      await shown(page.locator("#status", { hasText: "Connected to Teller, open questions: 1." }));
+    await armed(page);
+    await tabTo(page, "Check before allowing");
+    await page.keyboard.press("Enter");
+    await shown(page.locator("earshot-live h2", { hasText: "Check before allowing" }));
+    await armed(page);
+    await tabTo(page, "Allow now");
+    await page.keyboard.press("Enter");
+    await untilHeard(page, "Your savings are now 500 dollars.");
+    expect(await page.locator("earshot-live .turn.person").allInnerTexts()).toEqual([
+      "You\n\nhello",
+      "You\n\n500",
+    ]);
+    expect(await violationsOf(page)).toEqual([]);
   });
 });

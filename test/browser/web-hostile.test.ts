@@ -1,8 +1,10 @@
 /** A page that is not built for it, hands that slip, tabs that crash: nothing is answered by accident, and nothing is lost. */
-import type { Browser, BrowserContext, Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { BROWSER_NOTE, launchBrowser, skipsBrowser } from "../support/chromium.ts";
+import type { BrowserContext, Page } from "playwright-core";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { BROWSER_NOTE, skipsBrowser } from "../support/chromium.ts";
 import {
+  advance,
+  advanceUntil,
   agentOf,
   armed,
   dialogOf,
@@ -10,39 +12,38 @@ import {
   heardBy,
   newContext,
   openPage,
-  openPlace,
-  type Place,
+  type PageServer,
   pageOf,
+  servePages,
+  shown,
   tabTo,
   textsOf,
   transfer,
+  typeUntilHeard,
   untilHeard,
+  untilReceived,
+  useBrowser,
   violationsOf,
 } from "./support.ts";
 
 describe.skipIf(skipsBrowser)(`a question under rough hands and in rough pages${BROWSER_NOTE}`, () => {
-  let browser: Browser;
+  const browser = useBrowser();
   let context: BrowserContext;
-  let place: Place;
-  const cleanups: (() => unknown)[] = [];
-  beforeAll(async () => {
-    browser = await launchBrowser();
-  });
-  afterAll(() => browser?.close());
-  afterEach(async () => {
-    for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-  });
+  let server: PageServer;
 
-  async function open(body = "", extra: Record<string, string> = {}): Promise<Page> {
-    place = await openPlace({ "/": pageOf({ attributes: "speed=fast", body }), ...extra }, agentOf());
-    cleanups.push(() => place.close());
-    context = await newContext(browser);
-    cleanups.push(() => context.close());
-    return openPage(context, place.url);
+  async function open(
+    body = "",
+    extra: Record<string, string> = {},
+    options: Parameters<typeof newContext>[1] = {},
+  ): Promise<Page> {
+    server = await servePages({ "/": pageOf({ attributes: "speed=fast", body }), ...extra }, agentOf());
+    onTestFinished(() => server.close());
+    context = await newContext(browser(), options);
+    return openPage(context, server.url);
   }
   /** Something harmless to allow, in one step. */
   const ask = (action = "Delete the drafts.") =>
-    place.agent.start({ summary: "Tidying up." }).confirm({ action, consequence: "They are gone." });
+    server.agent.start({ summary: "Tidying up." }).confirm({ action, consequence: "They are gone." });
   const heading = (page: Page) => dialogOf(page).locator("h2").innerText();
 
   it("is not answered by a key that went down in the first moment, however long it is held, nor by its repeats (CNF-38)", async () => {
@@ -52,7 +53,7 @@ describe.skipIf(skipsBrowser)(`a question under rough hands and in rough pages${
       void ask(key).then(() => {
         answered = true;
       });
-      await dialogOf(page).waitFor();
+      await shown(dialogOf(page));
       // At once to the button that allows, as someone would who has been here before.
       await page.keyboard.press("Tab");
       await page.keyboard.press("Tab");
@@ -84,19 +85,19 @@ describe.skipIf(skipsBrowser)(`a question under rough hands and in rough pages${
     const first = ask().finally(() => {
       answered = true;
     });
-    await dialogOf(page).waitFor();
+    await shown(dialogOf(page));
     const allow = (await dialogOf(page).locator("button.allow").boundingBox())!;
     await page.mouse.move(allow.x + 9, allow.y + 9);
     await page.mouse.down();
     await armed(page);
     await page.mouse.up();
-    await page.waitForTimeout(300);
+    await advance(page, 300);
     expect([answered, await dialogOf(page).count()]).toEqual([false, 1]);
-    // A new press counts; its second tap must not reach the question that comes next in its place.
+    // A new press counts; its second tap must not reach the question that comes next in its server.
     const second = ask("Empty the trash.");
     await page.mouse.dblclick(allow.x + 9, allow.y + 9);
     expect(await first).toMatchObject({ accepted: true });
-    await page.locator("earshot-live #body", { hasText: "Empty the trash." }).waitFor();
+    await shown(page.locator("earshot-live #body", { hasText: "Empty the trash." }));
     expect(await page.locator("earshot-live .sending").count()).toBe(0);
     // Assistive programs press without a pointer or a key.
     await armed(page);
@@ -115,15 +116,11 @@ describe.skipIf(skipsBrowser)(`a question under rough hands and in rough pages${
     await page.click("#there");
     await page.keyboard.type("a");
     void ask();
-    const typing = (async () => {
-      for (let letters = 0; letters < 12; letters++) await page.keyboard.type("x", { delay: 100 });
-    })();
-    await untilHeard(page, "Bank has a question. It opens when you stop typing");
-    await typing;
+    await typeUntilHeard(page, "Bank has a question. It opens when you stop typing", 12);
     expect(await dialogOf(page).count()).toBe(0);
     expect(await focused(page)).toContain("#there");
     await page.focus("#next");
-    await dialogOf(page).waitFor();
+    await shown(dialogOf(page));
   });
 
   it("takes no focus while an input method is composing, and leaves Escape to it", async () => {
@@ -131,13 +128,13 @@ describe.skipIf(skipsBrowser)(`a question under rough hands and in rough pages${
     await page.focus("#message");
     const session = await context.newCDPSession(page);
     await session.send("Input.imeSetComposition", { text: "に", selectionStart: 1, selectionEnd: 1 });
-    void place.agent.start({ summary: "Asking." }).clarify({ question: "Where to?", kinds: ["freetext"] });
+    void server.agent.start({ summary: "Asking." }).clarify({ question: "Where to?", kinds: ["freetext"] });
     await untilHeard(page, "It opens when you stop typing");
-    await page.waitForTimeout(2_300);
+    await advance(page, 2_300);
     expect(await dialogOf(page).count()).toBe(0);
     expect(await focused(page)).toContain("#message");
     await session.send("Input.insertText", { text: "日本" });
-    await dialogOf(page).waitFor();
+    await shown(dialogOf(page));
     await page.locator("earshot-live #answer").focus();
     await page.evaluate(() => {
       const field = document.querySelector("earshot-live")!.shadowRoot!.querySelector("#answer")!;
@@ -156,7 +153,7 @@ describe.skipIf(skipsBrowser)(`a question under rough hands and in rough pages${
     await hide(true);
     const first = ask();
     const dialog = page.locator("dialog[open]");
-    await dialog.waitFor();
+    await shown(dialog);
     expect(await focused(page)).toBe("h2 #question Question from Bank");
     await armed(page);
     await dialog.locator("button.refuse").click();
@@ -165,11 +162,11 @@ describe.skipIf(skipsBrowser)(`a question under rough hands and in rough pages${
     expect(await page.locator("[aria-live]", { hasText: "Refused." }).count()).toBe(1);
     await hide(false);
     const second = ask("Empty the trash.");
-    await dialogOf(page).waitFor();
+    await shown(dialogOf(page));
     // Ready to be heard in before there is anything to say.
     expect(await dialogOf(page).locator("[role=alertdialog] [aria-live]").count()).toBe(4);
     await hide(true);
-    await dialog.locator("#body", { hasText: "Empty the trash." }).waitFor();
+    await shown(dialog.locator("#body", { hasText: "Empty the trash." }));
     expect(await focused(page)).toBe("h2 #question Question from Bank");
     await armed(page);
     await dialog.locator("button.refuse").click();
@@ -180,28 +177,28 @@ describe.skipIf(skipsBrowser)(`a question under rough hands and in rough pages${
   it("stays a modal dialog when the element is moved, and leaves nothing behind when it is removed", async () => {
     const page = await open('<section id="other"></section><input id="message" aria-label="Message">');
     void ask();
-    await dialogOf(page).waitFor();
+    await shown(dialogOf(page));
     await page.evaluate(() =>
       document.getElementById("other")!.append(document.querySelector("earshot-live")!),
     );
     const modal = () => dialogOf(page).evaluateAll((all) => all.map((one) => one.matches(":modal")));
     await expect.poll(modal).toEqual([true]);
     expect(await focused(page)).toBe("h2 #question Question from Bank");
-    expect(place.agent.subscriptions).toBe(1);
+    expect(server.agent.subscriptions).toBe(1);
     await page.evaluate(() => document.querySelector("earshot-live")!.remove());
     expect(await page.title()).toBe("My bank");
     await page.click("#message");
     await page.keyboard.type("free");
     expect(await page.inputValue("#message")).toBe("free");
-    await expect.poll(() => place.agent.subscriptions).toBe(0);
+    await expect.poll(() => server.agent.subscriptions).toBe(0);
   });
 
   it("keeps what was typed into it when it is put off, or out of sight", async () => {
     const page = await open();
-    const asked = place.agent
+    const asked = server.agent
       .start({ summary: "Asking." })
       .clarify({ question: "Where to?", kinds: ["freetext"] });
-    await dialogOf(page).waitFor();
+    await shown(dialogOf(page));
     await page.locator("earshot-live #answer").fill("12 Long Street");
     await page.keyboard.press("Escape");
     await untilHeard(page, "Put off");
@@ -210,7 +207,7 @@ describe.skipIf(skipsBrowser)(`a question under rough hands and in rough pages${
       const init = { key: "Q", code: "KeyA", altKey: true, shiftKey: true, bubbles: true };
       document.body.dispatchEvent(new KeyboardEvent("keydown", init));
     });
-    await dialogOf(page).waitFor();
+    await shown(dialogOf(page));
     expect(await page.locator("earshot-live #answer").inputValue()).toBe("12 Long Street");
     await armed(page);
     await dialogOf(page).locator("button.send").click();
@@ -219,8 +216,8 @@ describe.skipIf(skipsBrowser)(`a question under rough hands and in rough pages${
 
   it("goes away while nobody looks at the page, and is back with what was typed when someone does", async () => {
     const page = await open();
-    void place.agent.start({ summary: "Asking." }).clarify({ question: "Where to?", kinds: ["freetext"] });
-    await dialogOf(page).waitFor();
+    void server.agent.start({ summary: "Asking." }).clarify({ question: "Where to?", kinds: ["freetext"] });
+    await shown(dialogOf(page));
     await page.locator("earshot-live #answer").fill("12 Long Street");
     const see = (state: string) =>
       page.evaluate((visibility) => {
@@ -230,7 +227,7 @@ describe.skipIf(skipsBrowser)(`a question under rough hands and in rough pages${
     await see("hidden");
     await expect.poll(() => dialogOf(page).count()).toBe(0);
     await see("visible");
-    await dialogOf(page).waitFor();
+    await shown(dialogOf(page));
     expect(await page.locator("earshot-live #answer").inputValue()).toBe("12 Long Street");
   });
 
@@ -238,11 +235,11 @@ describe.skipIf(skipsBrowser)(`a question under rough hands and in rough pages${
     const page = await open('<input id="message" aria-label="Message">');
     await page.focus("#message");
     void ask().catch(() => undefined);
-    await dialogOf(page).waitFor();
-    await place.down();
+    await shown(dialogOf(page));
+    await server.down();
     await untilHeard(page, "was lost");
     // Another process, which knows nothing of the question.
-    await place.up(agentOf());
+    await server.up(agentOf());
     await untilHeard(page, "Connected to Bank again.");
     await dialogOf(page).locator("button.allow").click();
     await untilHeard(page, "Your answer came too late: the question was already closed.");
@@ -260,23 +257,24 @@ describe.skipIf(skipsBrowser)(`a question under rough hands and in rough pages${
       second.setAttribute("account", "second");
       document.querySelector("main")!.append(second);
     });
-    await expect.poll(() => place.agent.subscriptions).toBe(2);
+    await expect.poll(() => server.agent.subscriptions).toBe(2);
     const asked = ask();
-    await dialogOf(page).waitFor();
-    await page.waitForTimeout(1_200);
+    await shown(dialogOf(page));
+    await advance(page, 1_200);
     expect(await dialogOf(page).count()).toBe(1);
     await dialogOf(page).locator("button.refuse").click();
     expect(await asked).toMatchObject({ accepted: false });
-    await expect.poll(() => dialogOf(page).count()).toBe(0);
-    await expect.poll(() => page.title()).toBe("My bank");
+    const isOver = async () => (await dialogOf(page).count()) === 0 && (await page.title()) === "My bank";
+    await advanceUntil(page, isOver, "the end of the question");
   });
 
   it("survives the crash of the tab that holds the line (F17)", async () => {
-    const first = await open();
-    const second = await openPage(context, place.url);
+    // In real time: virtual time cannot be advanced in a context one of whose pages has crashed.
+    const first = await open("", {}, { realTime: true });
+    const second = await openPage(context, server.url);
     const ran = { count: 0 };
-    const done = transfer(place.agent, ran);
-    await dialogOf(second).waitFor();
+    const done = transfer(server.agent, ran);
+    await shown(dialogOf(second));
     const devtools = await context.newCDPSession(first);
     void devtools.send("Page.crash").catch(() => undefined);
     await armed(second);
@@ -294,25 +292,24 @@ describe.skipIf(skipsBrowser)(`a question under rough hands and in rough pages${
   it("is there again after the page is loaded anew", async () => {
     const page = await open();
     const asked = ask();
-    await dialogOf(page).waitFor();
+    await shown(dialogOf(page));
     await page.reload();
-    await dialogOf(page).waitFor();
+    await shown(dialogOf(page));
     await armed(page);
     await dialogOf(page).locator("button.refuse").click();
     expect(await asked).toMatchObject({ accepted: false });
   });
 
   it("and all else is heard where the browser denies a page its locks", async () => {
-    place = await openPlace({ "/": pageOf({ attributes: "speed=fast" }) }, agentOf());
-    cleanups.push(() => place.close());
-    context = await newContext(browser);
-    cleanups.push(() => context.close());
+    server = await servePages({ "/": pageOf({ attributes: "speed=fast" }) }, agentOf());
+    onTestFinished(() => server.close());
+    context = await newContext(browser());
     await context.addInitScript(() => {
       LockManager.prototype.request = () => Promise.reject(new DOMException("Denied", "SecurityError"));
     });
-    const page = await openPage(context, place.url);
+    const page = await openPage(context, server.url);
     const asked = ask();
-    await dialogOf(page).waitFor();
+    await shown(dialogOf(page));
     await armed(page);
     await dialogOf(page).locator("button.refuse").click();
     expect(await asked).toMatchObject({ accepted: false });
@@ -321,9 +318,11 @@ describe.skipIf(skipsBrowser)(`a question under rough hands and in rough pages${
   it("a burst of announcements as a dialog opens is heard whole, in order", async () => {
     const page = await open('<dialog id="own" aria-label="Cookies"><button>OK</button></dialog>');
     await page.evaluate(() => (document.getElementById("own") as HTMLDialogElement).showModal());
-    const session = place.agent.start({ summary: "Counting." });
+    const session = server.agent.start({ summary: "Counting." });
     session.say("One. Two. Three. Four. Five. ");
     await session.complete();
+    // All of it is there before time moves on in the page: how fast it arrives must not change what is announced.
+    await untilReceived(page, "aaep:agent.session.completed");
     await untilHeard(page, "The task is done.");
     const heard = (await heardBy(page)).filter(({ how }) => how !== "dialog");
     expect(heard.map(({ text }) => text)).toEqual([
@@ -346,17 +345,17 @@ describe.skipIf(skipsBrowser)(`a question under rough hands and in rough pages${
     await page.locator("earshot-live summary").click();
     await page.locator("earshot-live #set-load").selectOption("low");
     await page.evaluate(() => document.querySelector("earshot-live")!.setAttribute("lang", "fr"));
-    await page.locator("earshot-live h2", { hasText: "Transcription" }).waitFor();
+    await shown(page.locator("earshot-live h2", { hasText: "Transcription" }));
     expect(await page.locator("earshot-live #set-load").inputValue()).toBe("low");
   });
 
   it("the line at the top says how things stand, not the last sentence", async () => {
     const page = await open();
-    const session = place.agent.start({ summary: "Counting." });
+    const session = server.agent.start({ summary: "Counting." });
     session.say("There is one apple. There is one pear. And then ");
     await untilHeard(page, "There is one pear.");
     expect(await page.locator("earshot-live [part=status]").innerText()).toBe("Answering.");
     await session.complete();
-    await page.locator("earshot-live [part=status]", { hasText: "The task is done." }).waitFor();
+    await shown(page.locator("earshot-live [part=status]", { hasText: "The task is done." }));
   });
 });

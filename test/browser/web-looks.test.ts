@@ -1,29 +1,30 @@
 /** Every state of the element, as it looks and as axe sees it: light, dark, forced colors, Arabic, 200 % zoom, no motion. */
-import { mkdirSync, readFileSync } from "node:fs";
-import { createRequire } from "node:module";
+import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { BROWSER_NOTE, launchBrowser, skipsBrowser } from "../support/chromium.ts";
+import type { BrowserContext, BrowserContextOptions, Page } from "playwright-core";
+import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { BROWSER_NOTE, skipsBrowser } from "../support/chromium.ts";
 import {
   agentOf,
   armed,
+  axeProblems,
   dialogOf,
   focused,
   heardBy,
   newContext,
   openPage,
-  openPlace,
   type PageOptions,
-  type Place,
+  type PageServer,
   pageOf,
+  servePages,
+  shown,
   tabTo,
   transfer,
   untilHeard,
+  useBrowser,
 } from "./support.ts";
 
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const artifacts = fileURLToPath(new URL("../../.artifacts/web", import.meta.url));
 
 const MODES = {
@@ -32,42 +33,19 @@ const MODES = {
   "forced-colors": { colorScheme: "dark", forcedColors: "active" },
 } as const;
 
-async function axeProblems(page: Page): Promise<string[]> {
-  await page.evaluate(axe);
-  return page.evaluate(async () => {
-    const { violations } = await (
-      window as never as {
-        axe: {
-          run(): Promise<{ violations: { id: string; nodes: { html: string; failureSummary: string }[] }[] }>;
-        };
-      }
-    ).axe.run();
-    return violations.flatMap(({ id, nodes }) =>
-      nodes.map(({ html, failureSummary }) => `${id}: ${html.slice(0, 120)} ${failureSummary}`),
-    );
-  });
-}
-
 describe.skipIf(skipsBrowser)(`the element's looks${BROWSER_NOTE}`, () => {
-  let browser: Browser;
+  const browser = useBrowser();
   let context: BrowserContext;
-  let place: Place;
-  const cleanups: (() => unknown)[] = [];
-  beforeAll(async () => {
-    browser = await launchBrowser();
+  let server: PageServer;
+  beforeAll(() => {
     mkdirSync(artifacts, { recursive: true });
-  });
-  afterAll(() => browser?.close());
-  afterEach(async () => {
-    for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
   });
 
   async function open(page: PageOptions, options: BrowserContextOptions = {}): Promise<Page> {
-    place = await openPlace({ "/": pageOf(page) }, agentOf());
-    cleanups.push(() => place.close());
-    context = await newContext(browser, options);
-    cleanups.push(() => context.close());
-    return openPage(context, place.url);
+    server = await servePages({ "/": pageOf(page) }, agentOf());
+    onTestFinished(() => server.close());
+    context = await newContext(browser(), options);
+    return openPage(context, server.url);
   }
 
   /** Light, dark, forced colors: a picture of each, and nothing for axe to say. */
@@ -86,7 +64,7 @@ describe.skipIf(skipsBrowser)(`the element's looks${BROWSER_NOTE}`, () => {
       body: '<label>Message <input id="message"></label>',
     });
     await inspect(page, "empty");
-    const session = place.agent.start({ summary: "Looking at your accounts." });
+    const session = server.agent.start({ summary: "Looking at your accounts." });
     session.say(
       "# Accounts\n\nYou have **two** of them, see [the list](https://bank.example/list):\n\n1. Current\n   - daily\n2. Savings\n\n| Account | Balance |\n|---|---|\n| Current | 100 |\n| Savings | 2,000 |\n\n```js\nconst total = 2100; // everything there is, on one long line that has to scroll because it will not fit in any case at all\n```\n\n> All in dollars.\n\nThat is all.",
     );
@@ -96,15 +74,15 @@ describe.skipIf(skipsBrowser)(`the element's looks${BROWSER_NOTE}`, () => {
         "Thank you!",
       ),
     );
-    await page.locator("earshot-live table").waitFor();
+    await shown(page.locator("earshot-live table"));
     await page.locator("earshot-live summary").click();
     await inspect(page, "transcript");
-    const done = transfer(place.agent, { count: 0 });
-    await dialogOf(page).waitFor();
+    const done = transfer(server.agent, { count: 0 });
+    await shown(dialogOf(page));
     await inspect(page, "question");
     await armed(page);
     await dialogOf(page).locator("button.check").click();
-    await page.locator("earshot-live h2", { hasText: "Check before allowing" }).waitFor();
+    await shown(page.locator("earshot-live h2", { hasText: "Check before allowing" }));
     await inspect(page, "read-back");
     await page.keyboard.press("Escape");
     await untilHeard(page, "Put off");
@@ -113,7 +91,7 @@ describe.skipIf(skipsBrowser)(`the element's looks${BROWSER_NOTE}`, () => {
     await armed(page);
     await dialogOf(page).locator("button.refuse").click();
     await done;
-    const asking = place.agent.start({ summary: "Booking." });
+    const asking = server.agent.start({ summary: "Booking." });
     void asking.clarify({
       question: "When?",
       kinds: ["multiple_choice", "freetext"],
@@ -122,7 +100,7 @@ describe.skipIf(skipsBrowser)(`the element's looks${BROWSER_NOTE}`, () => {
         { value: "e", label: "In the evening" },
       ],
     });
-    await page.locator("earshot-live fieldset").waitFor();
+    await shown(page.locator("earshot-live fieldset"));
     await armed(page);
     await dialogOf(page).locator("button.send").click();
     await inspect(page, "choices");
@@ -132,15 +110,17 @@ describe.skipIf(skipsBrowser)(`the element's looks${BROWSER_NOTE}`, () => {
   async function wholeTransfer(
     page: Page,
     words: { check: string; allow: string; from: string },
+    lookAtQuestion: () => Promise<void>,
   ): Promise<void> {
     const ran = { count: 0 };
-    const done = transfer(place.agent, ran);
-    await dialogOf(page).waitFor();
+    const done = transfer(server.agent, ran);
+    await shown(dialogOf(page));
     expect(await focused(page)).toBe(`h2 #question ${words.from}`);
+    await lookAtQuestion();
     await armed(page);
     await tabTo(page, words.check);
     await page.keyboard.press("Enter");
-    await expect.poll(() => dialogOf(page).locator("button.go-back").count()).toBe(1);
+    await shown(dialogOf(page).locator("button.go-back"));
     await armed(page);
     await tabTo(page, words.allow);
     await page.keyboard.press("Enter");
@@ -151,13 +131,11 @@ describe.skipIf(skipsBrowser)(`the element's looks${BROWSER_NOTE}`, () => {
 
   it("in Arabic everything runs from right to left, each text marked with its own language, and a transfer works by keyboard (I18N-14)", async () => {
     const page = await open({ attributes: "lang=ar speed=fast", lang: "ar" });
-    const pictured = (async () => {
-      await dialogOf(page).waitFor();
+    const look = async () => {
       expect(await dialogOf(page).evaluate((dialog) => getComputedStyle(dialog).direction)).toBe("rtl");
       await page.screenshot({ path: join(artifacts, "question-arabic.png") });
-    })();
-    await wholeTransfer(page, { check: "راجع قبل السماح", allow: "اسمح الآن", from: "سؤال من Bank" });
-    await pictured;
+    };
+    await wholeTransfer(page, { check: "راجع قبل السماح", allow: "اسمح الآن", from: "سؤال من Bank" }, look);
     expect(await axeProblems(page)).toEqual([]);
     const heard = (await heardBy(page)).filter(({ how }) => how !== "dialog");
     expect(heard.flatMap(({ lang }) => lang)).toEqual(expect.arrayContaining(["ar"]));
@@ -173,8 +151,7 @@ describe.skipIf(skipsBrowser)(`the element's looks${BROWSER_NOTE}`, () => {
       { attributes: "speed=fast load=low" },
       { viewport: { width: 640, height: 400 }, deviceScaleFactor: 2, reducedMotion: "reduce" },
     );
-    const looked = (async () => {
-      await dialogOf(page).waitFor();
+    const look = async () => {
       await page.screenshot({ path: join(artifacts, "question-zoom.png") });
       const sizes = await dialogOf(page).evaluate((dialog) => ({
         wide: dialog.scrollWidth <= dialog.clientWidth,
@@ -188,12 +165,11 @@ describe.skipIf(skipsBrowser)(`the element's looks${BROWSER_NOTE}`, () => {
         }).length,
       }));
       expect(sizes).toEqual({ wide: true, page: true, small: 0, moving: 0 });
-    })();
-    await wholeTransfer(page, {
-      check: "Check before allowing",
-      allow: "Allow now",
-      from: "Question from Bank",
-    });
-    await looked;
+    };
+    await wholeTransfer(
+      page,
+      { check: "Check before allowing", allow: "Allow now", from: "Question from Bank" },
+      look,
+    );
   });
 });

@@ -1,8 +1,9 @@
 /** Questions in a page, by keyboard: found, understood, answered, put off; and never answered by accident (CNF-36 to 40). */
-import type { Browser, BrowserContext, Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { BROWSER_NOTE, launchBrowser, skipsBrowser } from "../support/chromium.ts";
+import type { BrowserContext, Page } from "playwright-core";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { BROWSER_NOTE, skipsBrowser } from "../support/chromium.ts";
 import {
+  advance,
   agentOf,
   armed,
   dialogOf,
@@ -10,38 +11,31 @@ import {
   heardBy,
   newContext,
   openPage,
-  openPlace,
-  type Place,
+  type PageServer,
   pageOf,
+  servePages,
+  shown,
   tabTo,
   textsOf,
   transfer,
+  typeUntilHeard,
   untilHeard,
+  useBrowser,
   violationsOf,
 } from "./support.ts";
 
 const FIELD = '<label>Message <input id="message"></label><button id="send">Send</button>';
 
 describe.skipIf(skipsBrowser)(`a question in a page${BROWSER_NOTE}`, () => {
-  let browser: Browser;
+  const browser = useBrowser();
   let context: BrowserContext;
-  let place: Place;
-  const cleanups: (() => unknown)[] = [];
-
-  beforeAll(async () => {
-    browser = await launchBrowser();
-  });
-  afterAll(() => browser?.close());
-  afterEach(async () => {
-    for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-  });
+  let server: PageServer;
 
   async function open(attributes = "", body = FIELD): Promise<Page> {
-    place = await openPlace({ "/": pageOf({ attributes: `speed=fast ${attributes}`, body }) }, agentOf());
-    cleanups.push(() => place.close());
-    context = await newContext(browser);
-    cleanups.push(() => context.close());
-    return openPage(context, place.url);
+    server = await servePages({ "/": pageOf({ attributes: `speed=fast ${attributes}`, body }) }, agentOf());
+    onTestFinished(() => server.close());
+    context = await newContext(browser());
+    return openPage(context, server.url);
   }
 
   const buttons = (page: Page) => dialogOf(page).locator("button").allTextContents();
@@ -50,8 +44,8 @@ describe.skipIf(skipsBrowser)(`a question in a page${BROWSER_NOTE}`, () => {
     const page = await open();
     const ran = { count: 0 };
     await page.focus("#message");
-    const done = transfer(place.agent, ran);
-    await dialogOf(page).waitFor();
+    const done = transfer(server.agent, ran);
+    await shown(dialogOf(page));
     expect(await focused(page)).toBe("h2 #question Question from Bank");
     expect(await page.title()).toBe("Question waiting – My bank");
     expect(await dialogOf(page).ariaSnapshot()).toMatchInlineSnapshot(`
@@ -71,7 +65,7 @@ describe.skipIf(skipsBrowser)(`a question in a page${BROWSER_NOTE}`, () => {
     await armed(page);
     await tabTo(page, "Check before allowing");
     await page.keyboard.press("Enter");
-    await page.locator("earshot-live h2", { hasText: "Check before allowing" }).waitFor();
+    await shown(page.locator("earshot-live h2", { hasText: "Check before allowing" }));
     expect(await focused(page)).toBe("h2 #question Check before allowing");
     expect(await buttons(page)).toEqual(["Refuse", "Allow now", "Go back"]);
     expect(await dialogOf(page).locator("#body").innerText()).toMatch(/Amount: 500\.\s+To: savings\./);
@@ -83,7 +77,7 @@ describe.skipIf(skipsBrowser)(`a question in a page${BROWSER_NOTE}`, () => {
     await armed(page);
     await tabTo(page, "Check before allowing");
     await page.keyboard.press("Space");
-    await page.locator("earshot-live h2", { hasText: "Check before allowing" }).waitFor();
+    await shown(page.locator("earshot-live h2", { hasText: "Check before allowing" }));
     await armed(page);
     await tabTo(page, "Allow now");
     await page.keyboard.press("Enter");
@@ -100,17 +94,14 @@ describe.skipIf(skipsBrowser)(`a question in a page${BROWSER_NOTE}`, () => {
   it("never takes the focus from someone who types; it is announced, and opens on a pause or on their key (CNF-36)", async () => {
     const page = await open();
     await page.focus("#message");
-    await page.keyboard.type("Dear", { delay: 50 });
-    void transfer(place.agent, { count: 0 });
-    const typing = (async () => {
-      for (let letters = 0; letters < 30; letters++) await page.keyboard.type("x", { delay: 100 });
-    })();
-    await untilHeard(page, "Bank has a question. It opens when you stop typing, or with Alt+Shift+Q.");
+    await page.keyboard.type("Dear");
+    void transfer(server.agent, { count: 0 });
+    const words = "Bank has a question. It opens when you stop typing, or with Alt+Shift+Q.";
+    const letters = await typeUntilHeard(page, words, 30);
     expect(await focused(page)).toBe("input #message");
-    await typing;
-    expect(await page.inputValue("#message")).toBe(`Dear${"x".repeat(30)}`);
+    expect(await page.inputValue("#message")).toBe(`Dear${"x".repeat(letters)}`);
     expect(await dialogOf(page).count()).toBe(0);
-    await dialogOf(page).waitFor();
+    await shown(dialogOf(page));
     // Postponed with Escape, and opened again by their key, even in the middle of a word.
     await page.keyboard.press("Escape");
     await untilHeard(
@@ -118,10 +109,10 @@ describe.skipIf(skipsBrowser)(`a question in a page${BROWSER_NOTE}`, () => {
       "Put off, not answered. To return to it, press Alt+Shift+Q, or the button: Open the question.",
     );
     expect(await focused(page)).toBe("input #message");
-    await page.waitForTimeout(600);
+    await advance(page, 600);
     await page.keyboard.type("y");
     await page.keyboard.press("Alt+Shift+KeyQ");
-    await dialogOf(page).waitFor();
+    await shown(dialogOf(page));
     expect(await focused(page)).toBe("h2 #question Question from Bank");
   });
 
@@ -131,12 +122,12 @@ describe.skipIf(skipsBrowser)(`a question in a page${BROWSER_NOTE}`, () => {
     await page.focus("#send");
     // Held since before the question came.
     await page.keyboard.down("Enter");
-    const done = transfer(place.agent, ran);
+    const done = transfer(server.agent, ran);
     for (let typed = 0; typed < 12; typed++) {
       await page.keyboard.press(["Space", "Enter", "y"][typed % 3]!);
       await page.keyboard.down("Enter");
     }
-    await dialogOf(page).waitFor();
+    await shown(dialogOf(page));
     // Typed ahead, blind, to where yes would be: nothing is armed in the first moment.
     await page.keyboard.press("Tab");
     await page.keyboard.press("Tab");
@@ -158,7 +149,7 @@ describe.skipIf(skipsBrowser)(`a question in a page${BROWSER_NOTE}`, () => {
       (_, index) => ["Escape", "Enter", "Escape", "Space", "a"][index % 5]!,
     ))
       await page.keyboard.press(key);
-    await page.waitForTimeout(800);
+    await advance(page, 800);
     expect(ran.count).toBe(0);
     expect(await textsOf(page)).not.toContain("Allowed.");
     await page.locator("earshot-live button", { hasText: "Open the question" }).click();
@@ -172,10 +163,10 @@ describe.skipIf(skipsBrowser)(`a question in a page${BROWSER_NOTE}`, () => {
   it("of several waits its turn, one dialog at a time, and the next one opens by itself", async () => {
     const page = await open();
     const ask = (action: string) =>
-      place.agent.start({ summary: "Tidying up." }).confirm({ action, consequence: "It is gone." });
+      server.agent.start({ summary: "Tidying up." }).confirm({ action, consequence: "It is gone." });
     const first = ask("Delete the drafts.");
     const second = ask("Empty the trash.");
-    await dialogOf(page).waitFor();
+    await shown(dialogOf(page));
     await untilHeard(page, "has another question. It waits its turn.");
     await armed(page);
     expect(await buttons(page)).toEqual(["Refuse", "Allow", "More time", "Decide later"]);
@@ -184,7 +175,7 @@ describe.skipIf(skipsBrowser)(`a question in a page${BROWSER_NOTE}`, () => {
     // The same key again must not fall through to the question that comes up.
     await page.keyboard.press("Enter");
     expect(await first).toMatchObject({ accepted: true });
-    await page.locator("earshot-live #body", { hasText: "Empty the trash." }).waitFor();
+    await shown(page.locator("earshot-live #body", { hasText: "Empty the trash." }));
     await armed(page);
     await tabTo(page, "Refuse");
     await page.keyboard.press("Enter");
@@ -193,8 +184,8 @@ describe.skipIf(skipsBrowser)(`a question in a page${BROWSER_NOTE}`, () => {
 
   it("gives more time where the agent does, and says so inside the dialog (WCAG 2.2.1)", async () => {
     const page = await open();
-    void transfer(place.agent, { count: 0 });
-    await dialogOf(page).waitFor();
+    void transfer(server.agent, { count: 0 });
+    await shown(dialogOf(page));
     await armed(page);
     await tabTo(page, "More time");
     await page.keyboard.press("Enter");
@@ -209,7 +200,7 @@ describe.skipIf(skipsBrowser)(`a question in a page${BROWSER_NOTE}`, () => {
 
   it("of any kind has its fields: choices, a number, words, yes or no (CNF-27)", async () => {
     const page = await open("load=low");
-    const session = place.agent.start({ summary: "Booking." });
+    const session = server.agent.start({ summary: "Booking." });
     const choice = session.clarify({
       question: "When do you want to fly?",
       kinds: ["multiple_choice"],
@@ -218,7 +209,7 @@ describe.skipIf(skipsBrowser)(`a question in a page${BROWSER_NOTE}`, () => {
         { value: "e", label: "In the evening" },
       ],
     });
-    await dialogOf(page).waitFor();
+    await shown(dialogOf(page));
     // At low load the question is alone on the screen.
     const box = (await dialogOf(page).boundingBox())!;
     expect(box.width).toBe(page.viewportSize()!.width);
@@ -231,7 +222,7 @@ describe.skipIf(skipsBrowser)(`a question in a page${BROWSER_NOTE}`, () => {
     await page.keyboard.press("Enter");
     expect(await choice).toMatchObject({ response: "e" });
     const number = session.clarify({ question: "How many bags?", kinds: ["numeric"] });
-    await page.locator("earshot-live #body", { hasText: "How many bags?" }).waitFor();
+    await shown(page.locator("earshot-live #body", { hasText: "How many bags?" }));
     await armed(page);
     await page.keyboard.press("Tab");
     await page.keyboard.type("two");
@@ -242,14 +233,14 @@ describe.skipIf(skipsBrowser)(`a question in a page${BROWSER_NOTE}`, () => {
     await page.locator("earshot-live dialog button.send").click();
     expect(await number).toMatchObject({ response: 2 });
     const yes = session.clarify({ question: "A window seat?", kinds: ["yes_no"] });
-    await page.locator("earshot-live #body", { hasText: "A window seat?" }).waitFor();
+    await shown(page.locator("earshot-live #body", { hasText: "A window seat?" }));
     expect(await buttons(page)).toEqual(["No", "Yes", "More time", "Decide later"]);
     await armed(page);
     await tabTo(page, "Yes");
     await page.keyboard.press("Enter");
     expect(await yes).toMatchObject({ response: true });
     const words = session.clarify({ question: "Anything else?", kinds: ["freetext"] });
-    await page.locator("earshot-live #body", { hasText: "Anything else?" }).waitFor();
+    await shown(page.locator("earshot-live #body", { hasText: "Anything else?" }));
     await armed(page);
     await page.keyboard.press("Tab");
     await page.keyboard.type("No, thank you.");

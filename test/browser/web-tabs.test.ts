@@ -1,53 +1,47 @@
 /** Several tabs, one browser: one connection, one mouth; whatever dies, nothing is lost and nothing is said twice (F17). */
-import type { Browser, BrowserContext, Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { BROWSER_NOTE, launchBrowser, skipsBrowser } from "../support/chromium.ts";
+import type { BrowserContext, Page } from "playwright-core";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { BROWSER_NOTE, skipsBrowser } from "../support/chromium.ts";
 import {
+  advance,
   agentOf,
   armed,
   dialogOf,
   newContext,
   openPage,
-  openPlace,
-  type Place,
+  type PageServer,
   pageOf,
+  servePages,
+  shown,
   tabTo,
   textsOf,
   transfer,
   untilHeard,
+  useBrowser,
 } from "./support.ts";
 
 describe.skipIf(skipsBrowser)(`several tabs${BROWSER_NOTE}`, () => {
-  let browser: Browser;
+  const browser = useBrowser();
   let context: BrowserContext;
-  let place: Place;
-  const cleanups: (() => unknown)[] = [];
-  beforeAll(async () => {
-    browser = await launchBrowser();
-  });
-  afterAll(() => browser?.close());
-  afterEach(async () => {
-    for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-  });
+  let server: PageServer;
 
   async function open(tabs: number, attributes = "speed=fast"): Promise<Page[]> {
-    place = await openPlace({ "/": pageOf({ attributes }) }, agentOf());
-    cleanups.push(() => place.close());
-    context = await newContext(browser);
-    cleanups.push(() => context.close());
+    server = await servePages({ "/": pageOf({ attributes }) }, agentOf());
+    onTestFinished(() => server.close());
+    context = await newContext(browser());
     const pages: Page[] = [];
-    for (let tab = 0; tab < tabs; tab++) pages.push(await openPage(context, place.url));
+    for (let tab = 0; tab < tabs; tab++) pages.push(await openPage(context, server.url));
     return pages;
   }
   const openDialogs = async (pages: readonly Page[]) =>
     (await Promise.all(pages.map((page) => dialogOf(page).count()))).map((count) => count > 0);
 
   async function approve(page: Page): Promise<void> {
-    await dialogOf(page).waitFor();
+    await shown(dialogOf(page));
     await armed(page);
     await tabTo(page, "Check before allowing");
     await page.keyboard.press("Enter");
-    await page.locator("earshot-live h2", { hasText: "Check before allowing" }).waitFor();
+    await shown(page.locator("earshot-live h2", { hasText: "Check before allowing" }));
     await armed(page);
     await tabTo(page, "Allow now");
     await page.keyboard.press("Enter");
@@ -55,13 +49,14 @@ describe.skipIf(skipsBrowser)(`several tabs${BROWSER_NOTE}`, () => {
 
   it("six of them share one connection; only the one looked at last speaks and asks, and its reply goes through (F17)", async () => {
     const pages = await open(6);
-    expect(place.agent.subscriptions).toBe(1);
+    expect(server.agent.subscriptions).toBe(1);
     const looked = pages[2]!;
-    // The person goes there.
+    // The person goes there, some time after the pages were opened.
+    await advance(looked, 2_000);
     await looked.bringToFront();
     await looked.mouse.click(5, 5);
     const ran = { count: 0 };
-    const done = transfer(place.agent, ran);
+    const done = transfer(server.agent, ran);
     await approve(looked);
     await done;
     expect(ran.count).toBe(1);
@@ -70,15 +65,15 @@ describe.skipIf(skipsBrowser)(`several tabs${BROWSER_NOTE}`, () => {
     expect(await openDialogs(pages)).toEqual([false, false, false, false, false, false]);
     // All of them have it to read.
     for (const page of pages)
-      await page.locator("earshot-live .output", { hasText: "Your savings have grown." }).waitFor();
-    expect(place.agent.subscriptions).toBe(1);
+      await shown(page.locator("earshot-live .output", { hasText: "Your savings have grown." }));
+    expect(server.agent.subscriptions).toBe(1);
   });
 
   it("the one that holds the line is killed in mid-question: another takes it over, and the answer counts once", async () => {
     const [first, second] = (await open(2)) as [Page, Page];
     const ran = { count: 0 };
-    const done = transfer(place.agent, ran);
-    await dialogOf(second).waitFor();
+    const done = transfer(server.agent, ran);
+    await shown(dialogOf(second));
     await first.close();
     await approve(second);
     expect((await done).ran).toBe(true);
@@ -93,11 +88,11 @@ describe.skipIf(skipsBrowser)(`several tabs${BROWSER_NOTE}`, () => {
   it("the one that shows the question is killed: the question comes up in another, untouched", async () => {
     const [first, second] = (await open(2)) as [Page, Page];
     const ran = { count: 0 };
-    const done = transfer(place.agent, ran);
-    await dialogOf(second).waitFor();
+    const done = transfer(server.agent, ran);
+    await shown(dialogOf(second));
     expect(await openDialogs([first])).toEqual([false]);
     await second.close();
-    await dialogOf(first).waitFor();
+    await shown(dialogOf(first));
     expect(ran.count).toBe(0);
     await approve(first);
     expect((await done).ran).toBe(true);
@@ -106,29 +101,28 @@ describe.skipIf(skipsBrowser)(`several tabs${BROWSER_NOTE}`, () => {
 
   it("a server that restarts under an open page is found again, and the person is told both", async () => {
     const [page] = (await open(1)) as [Page];
-    await place.down();
+    await server.down();
     await untilHeard(page, "The connection to Bank was lost. Trying again.");
-    await place.up();
+    await server.up();
     await untilHeard(page, "Connected to Bank again.");
     const ran = { count: 0 };
-    const done = transfer(place.agent, ran);
+    const done = transfer(server.agent, ran);
     await approve(page);
     await done;
     expect(ran.count).toBe(1);
   });
 
   it("without locks and channels each tab has its own line, and works", async () => {
-    place = await openPlace({ "/": pageOf({ attributes: "speed=fast" }) }, agentOf());
-    cleanups.push(() => place.close());
-    context = await newContext(browser);
-    cleanups.push(() => context.close());
+    server = await servePages({ "/": pageOf({ attributes: "speed=fast" }) }, agentOf());
+    onTestFinished(() => server.close());
+    context = await newContext(browser());
     await context.addInitScript(() => {
       Object.defineProperty(navigator, "locks", { value: undefined });
     });
-    await openPage(context, place.url);
-    const page = await openPage(context, place.url);
-    expect(place.agent.subscriptions).toBe(2);
-    const done = transfer(place.agent, { count: 0 });
+    await openPage(context, server.url);
+    const page = await openPage(context, server.url);
+    expect(server.agent.subscriptions).toBe(2);
+    const done = transfer(server.agent, { count: 0 });
     await approve(page);
     expect((await done).ran).toBe(true);
   });
@@ -141,7 +135,7 @@ describe.skipIf(skipsBrowser)(`several tabs${BROWSER_NOTE}`, () => {
     await second.locator("earshot-live #set-speed").selectOption("slow");
     await second.locator("earshot-live #set-language").selectOption("es");
     for (const page of [first, second]) {
-      await page.locator("earshot-live h2", { hasText: "Transcripción" }).waitFor();
+      await shown(page.locator("earshot-live h2", { hasText: "Transcripción" }));
       const honored = () =>
         page.evaluate(
           () =>

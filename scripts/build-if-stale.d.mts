@@ -1,0 +1,2 @@
+/** Builds `dist` if the sources are newer. */
+export function buildIfStale(): void;
