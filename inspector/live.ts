@@ -72,7 +72,7 @@ export function openLive(
         subscriber_name: `Inspector: ${kind.name}`,
       });
       subscribers[index] = subscriber;
-      subscriber.on("line", ({ state, message }) => {
+      subscriber.on("connection", ({ state, message }) => {
         if (state === "connected") column.terms(subscriber.accepted.honored_capabilities);
         column.state(state === "connected" ? "" : `The line dropped. Trying again. ${message}`);
       });

@@ -1,16 +1,20 @@
-/** `earshot/subscriber`: hear an agent and answer it, at any address. */
+/** `earshot/subscriber`: subscribe to an agent at any address and reply to it. */
 
 export { type Clock, systemClock } from "../protocol/clock.ts";
+
 export {
   type ClientConnection,
   type ClientTransport,
   ConnectionError,
+  type Sent,
+  type Token,
 } from "../transports/client-connection.ts";
-export type { ClarificationAsk, ConfirmationAsk } from "./asks.ts";
-export { type ConnectOptions, subscribe, transportFor } from "./connect.ts";
-export { addressesIn } from "./fallback.ts";
+export { addressesIn, type ConnectOptions, subscribe, transportFor } from "./connect.ts";
 export { FORWARDER, type ForwardSink, forward } from "./forward.ts";
 export {
+  type ClarificationAsk,
+  type ConfirmationAsk,
+  type ReplyFields,
   type SubscribeOptions,
   Subscriber,
   type SubscriberEvents,

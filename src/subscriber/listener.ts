@@ -1,12 +1,12 @@
 /**
- * One person, several agents (SUB-16): subscriptions joined in one announcer. What each agent says is kept apart, named
- * where it would be unclear who speaks, and an answer goes back over the line its question came by.
+ * One person, several agents (SUB-16): connects subscriptions to one announcer. Each agent is kept apart by its source,
+ * and an answer goes back over the subscription its question came from. Questions that wait for a person are stored in
+ * the announcer only; sending an answer needs nothing but its token.
  */
 import type { Clock } from "../protocol/clock.ts";
 import { systemClock } from "../protocol/clock.ts";
 import type { Announcer, AnswerInput, Outgoing } from "./announcer.ts";
-import type { ClarificationAsk, ConfirmationAsk } from "./asks.ts";
-import type { Subscriber } from "./subscriber.ts";
+import { type Subscriber, sendReply } from "./subscriber.ts";
 
 export interface ListenerOptions {
   readonly clock?: Clock;
@@ -15,76 +15,63 @@ export interface ListenerOptions {
 }
 
 export interface Listener {
-  /** Hears one more agent. `source` keeps it apart from the others; a number if you give none. */
+  /** Listens to one more agent. `source` keeps it apart from the others; a number by default. */
   add(subscriber: Subscriber, source?: string): string;
-  /** Stops hearing it; its subscription stays yours. */
+  /** Stops listening to it; its subscription stays open. */
   detach(source: string): void;
-  /** Ends that subscription and says so. */
+  /** Ends that subscription and announces it. */
   remove(source: string): Promise<void>;
-  /** What the person said; it reaches whoever asked. */
+  /** What the person said; it is sent to the agent that asked. */
   answer(input: AnswerInput): void;
-  /** Sends what the announcer has to send, where you called `announcer.answer` yourself. */
+  /** Sends the announcer's outgoing messages, where you called `announcer.answer` yourself. */
   flush(): void;
-  /** Ends every subscription, telling each agent. */
+  /** Ends every subscription and tells each agent. */
   close(): Promise<void>;
 }
 
-interface Heard {
+/** Hands the announcer's outgoing messages to `send` and reports what became of each. Says how many there were. */
+export function sendOutgoing(
+  announcer: Announcer,
+  send: (message: Outgoing) => Promise<boolean | undefined>,
+  { clock = systemClock, changed }: ListenerOptions,
+): number {
+  const messages = announcer.outgoing();
+  for (const message of messages) {
+    const report = (taken: boolean | undefined) => {
+      announcer.sent(message, taken, clock.now());
+      changed();
+    };
+    // A failed connection is no yes: what became of the answer is unknown.
+    send(message).then(report, () => report(undefined));
+  }
+  changed();
+  return messages.length;
+}
+
+interface Source {
   readonly subscriber: Subscriber;
-  readonly asks: Map<string, ConfirmationAsk | ClarificationAsk>;
   readonly off: (() => void)[];
 }
 
-const MOST_ASKS = 256;
-
 export function createListener(announcer: Announcer, options: ListenerOptions): Listener {
   const { clock = systemClock, changed } = options;
-  const sources = new Map<string, Heard>();
+  const sources = new Map<string, Source>();
   let count = 0;
 
   const send = async (message: Outgoing): Promise<boolean | undefined> => {
-    const heard = sources.get(message.source);
-    // Whoever asked is not heard any more: nothing was taken.
-    if (!heard) return undefined;
-    const { subscriber, asks } = heard;
-    const { reply_token } = message;
-    const own = { reply_token, subscription_id: subscriber.id };
-    const ask = asks.get(reply_token);
-    if (message.do === "more_time")
-      return (await subscriber.send({ type: "earshot:more_time", ...own })).taken;
-    if (message.do === "answer") return (ask as ClarificationAsk).answer(message.response);
-    const { decision, decided_by } = message;
-    if (decided_by === undefined) return (ask as ConfirmationAsk)[decision]();
-    const timestamp = clock.timestamp();
-    const reply = { type: "confirmation.reply", ...own, decision, decided_by, timestamp } as const;
-    return (await subscriber.send(reply)).taken;
+    const { source } = message;
+    const subscriber = sources.get(source)?.subscriber;
+    return subscriber && sendReply(subscriber, message, (token) => announcer.isOpen(token, source));
   };
-
-  /** What came of an answer is said, and a line that failed is no yes. */
-  const flush = (): void => {
-    for (const message of announcer.outgoing()) {
-      const report = (taken: boolean | undefined) => {
-        announcer.sent(message, taken, clock.now());
-        changed();
-      };
-      send(message).then(report, () => report(undefined));
-    }
-    changed();
-  };
+  const flush = () => void sendOutgoing(announcer, send, options);
 
   const add = (subscriber: Subscriber, source = String(++count)): string => {
-    if (sources.has(source)) throw new TypeError(`"${source}" is already heard: give each agent its own.`);
-    const asks: Heard["asks"] = new Map();
-    const keep = (ask: ConfirmationAsk | ClarificationAsk) => {
-      asks.set(ask.event.reply_token, ask);
-      if (asks.size <= MOST_ASKS) return;
-      // Whatever a person can still be asked must be there to be answered.
-      for (const token of asks.keys()) if (!announcer.isOpen(token, source)) asks.delete(token);
-    };
+    if (sources.has(source))
+      throw new TypeError(`The source "${source}" is in use. Give each agent its own.`);
     const { agent_id, agent_name } = subscriber.accepted.producer;
     let { id } = subscriber;
-    const line = (state: "lost" | "connected" | "ended") => {
-      // Another subscription than before: the agent has forgotten this one, and maybe what it was doing.
+    const announce = (state: "lost" | "connected" | "ended") => {
+      // A new subscription id: the agent has forgotten the old subscription, and maybe its work.
       const forgot = id !== subscriber.id;
       id = subscriber.id;
       announcer.line(state, agent_name ?? agent_id, clock.now(), source, forgot);
@@ -92,21 +79,19 @@ export function createListener(announcer: Announcer, options: ListenerOptions): 
     };
     let lost = false;
     const off = [
-      subscriber.on("confirmation", keep),
-      subscriber.on("clarification", keep),
       subscriber.on("event", (event) => {
         announcer.hear(event, clock.now(), source);
-        // A person's own rule may answer at once; its ask is there only after this event.
+        // After the events that arrived with it. There is something to send where a person's own rule answered.
         queueMicrotask(flush);
       }),
-      subscriber.on("line", ({ state }) => {
-        // The first connection is no news, a lost one is.
-        if (state === "lost" || lost) line(state);
+      subscriber.on("connection", ({ state }) => {
+        // The first connection is no news; a lost one is, and one that is back.
+        if (state !== "connecting" && (state === "lost" || lost)) announce(state);
         lost = state === "lost";
       }),
-      subscriber.on("closed", () => line("ended")),
+      subscriber.on("closed", () => announce("ended")),
     ];
-    sources.set(source, { subscriber, asks, off });
+    sources.set(source, { subscriber, off });
     return source;
   };
 
@@ -116,9 +101,9 @@ export function createListener(announcer: Announcer, options: ListenerOptions): 
   };
 
   const remove = async (source: string): Promise<void> => {
-    const heard = sources.get(source);
-    if (!heard) return;
-    await heard.subscriber.close();
+    const one = sources.get(source);
+    if (!one) return;
+    await one.subscriber.close();
     detach(source);
   };
 

@@ -3,20 +3,20 @@
  * and by which tab; how it gets to the person is the view's. No DOM here, so that any framework can sit on it.
  */
 import { type Clock, systemClock } from "../protocol/clock.ts";
+import type { ResumePoint } from "../protocol/extension.ts";
 import type { AgentEvent } from "../protocol/types.ts";
 import { Announcer, type AnswerInput, textOf, type Utterance } from "../subscriber/announcer.ts";
 import { Gate } from "./gate.ts";
 import { loadLanguage } from "./languages.ts";
-import type { Line } from "./line.ts";
+import type { LeaderConnection } from "./leader-connection.ts";
 import { Outbox } from "./outbox.ts";
 import { capabilitiesOf, type EarSettings, paceOf, rateOf } from "./settings.ts";
 import {
+  type ConnectionState,
   type EarOptions,
   type EarView,
   keepIn,
-  type LineState,
   newsOf,
-  type Place,
   type Shared,
 } from "./shared.ts";
 import { Tabs } from "./tabs.ts";
@@ -34,9 +34,9 @@ export class Ear {
   readonly #log: AgentEvent[] = [];
   readonly #postponed = new Set<string>();
   #settings: EarSettings;
-  #state: LineState = { state: "connecting", agent: "" };
-  #place: Place | undefined;
-  #line: Line | undefined;
+  #state: ConnectionState = { state: "connecting", agent: "" };
+  #resume: ResumePoint | undefined;
+  #connection: LeaderConnection | undefined;
   #asked: Utterance | undefined;
   #synced: "no" | "soon" | "yes" = "no";
   readonly #early: (Shared & { readonly do: "event" })[] = [];
@@ -57,7 +57,7 @@ export class Ear {
     const name = `${options.address} ${options.account ?? ""}`;
     this.#outbox = new Outbox(
       id,
-      () => this.#line,
+      () => this.#connection,
       (message) => this.#tell(message),
     );
     this.#tabs = new Tabs(
@@ -86,14 +86,14 @@ export class Ear {
   stop(): void {
     this.#stopped = true;
     this.#timer?.();
-    this.#line?.close(!this.#tabs.alone);
+    this.#connection?.close(!this.#tabs.alone);
     this.#tabs.close();
   }
 
   get settings(): EarSettings {
     return this.#settings;
   }
-  get line(): LineState {
+  get line(): ConnectionState {
     return this.#state;
   }
   get speaks(): boolean {
@@ -253,28 +253,25 @@ export class Ear {
 
   async #lead(): Promise<void> {
     this.#sync();
-    const { openLine } = await import("./line.ts");
+    const { connectLeader } = await import("./leader-connection.ts");
     if (this.#stopped) return;
     const { address, token } = this.#options;
-    this.#line = openLine(
-      {
-        address,
-        capabilities: capabilitiesOf(this.#settings),
-        ...(token === undefined ? {} : { token }),
-        place: this.#place,
+    this.#connection = connectLeader({
+      address,
+      capabilities: capabilitiesOf(this.#settings),
+      token,
+      resume: this.#resume,
+      clock: this.#clock,
+      isOpen: (reply_token) => this.announcer.isOpen(reply_token),
+      event: (event, resume) => {
+        this.#tell({ do: "event", event, resume });
+        this.#event(event, resume);
       },
-      {
-        hear: (event, place) => {
-          this.#tell({ do: "event", event, place });
-          this.#event(event, place);
-        },
-        state: (state) => {
-          this.#tell({ do: "state", state });
-          this.#lineState(state);
-        },
+      state: (state) => {
+        this.#tell({ do: "state", state });
+        this.#connectionState(state);
       },
-      this.#clock,
-    );
+    });
     this.#outbox.again();
   }
 
@@ -301,9 +298,9 @@ export class Ear {
       case "event":
         // Before a tab knows what there was, it is not ready for what comes.
         if (this.#synced !== "yes") return void this.#early.push(message);
-        return this.#event(message.event, message.place);
+        return this.#event(message.event, message.resume);
       case "state":
-        return this.#lineState(message.state);
+        return this.#connectionState(message.state);
       case "sync":
         if (this.#tabs.leads) this.#tell(this.#sofar);
         return;
@@ -328,12 +325,12 @@ export class Ear {
   }
 
   get #sofar(): Shared {
-    const about = { state: this.#state, place: this.#place, settings: this.#settings };
+    const about = { state: this.#state, resume: this.#resume, settings: this.#settings };
     return { do: "log", events: this.#log, ...about };
   }
 
   /** A tab that comes later is told what there was; none of it is news any more. */
-  async #catchUp({ events, state, place, settings }: Shared & { readonly do: "log" }): Promise<void> {
+  async #catchUp({ events, state, resume, settings }: Shared & { readonly do: "log" }): Promise<void> {
     if (this.#synced !== "no") return;
     this.#synced = "soon";
     await this.#apply(settings);
@@ -344,7 +341,7 @@ export class Ear {
       this.#view.event(event);
       this.#note();
     }
-    this.#place = place;
+    this.#resume = resume;
     this.#state = state;
     this.#store(now);
     this.#unsaid.clear();
@@ -355,11 +352,11 @@ export class Ear {
 
   #sync(): void {
     this.#synced = "yes";
-    for (const { event, place } of this.#early.splice(0)) this.#event(event, place);
+    for (const { event, resume } of this.#early.splice(0)) this.#event(event, resume);
   }
 
-  #event(event: AgentEvent, place: Place): void {
-    this.#place = place;
+  #event(event: AgentEvent, resume: ResumePoint): void {
+    this.#resume = resume;
     keepIn(this.#log, event);
     this.announcer.hear(event, this.#clock.now());
     this.#view.event(event);
@@ -367,7 +364,7 @@ export class Ear {
     this.#flush();
   }
 
-  #lineState(state: LineState): void {
+  #connectionState(state: ConnectionState): void {
     const before = this.#state;
     this.#state = state.agent === "" ? { ...state, agent: before.agent } : state;
     const news = newsOf(before, state);
@@ -383,10 +380,10 @@ export class Ear {
     const { verbosity, load, languages } = settings;
     this.announcer.set({ verbosity, load, languages });
     this.#view.changed();
-    if (!this.#line) return;
+    if (!this.#connection) return;
     try {
-      const honored = await this.#line.renegotiate(capabilitiesOf(settings));
-      this.#lineState({ ...this.#state, honored });
+      const honored = await this.#connection.renegotiate(capabilitiesOf(settings));
+      this.#connectionState({ ...this.#state, honored });
       this.#tell({ do: "state", state: this.#state });
     } catch {
       // The line says itself that it is lost; the wish is part of the next request.

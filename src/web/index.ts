@@ -5,5 +5,5 @@ export { defineEarshotLive, type EarshotAnnounced, EarshotLive } from "./element
 export { LANGUAGES, loadLanguage } from "./languages.ts";
 export { markdownNodes } from "./markdown.ts";
 export type { EarSettings, Speed } from "./settings.ts";
-export type { EarOptions, EarView, LineState, Token } from "./shared.ts";
+export type { ConnectionState, EarOptions, EarView, Token } from "./shared.ts";
 export { Transcript } from "./transcript.ts";

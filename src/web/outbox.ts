@@ -1,18 +1,18 @@
 /** A person's answers on their way to the agent, through whichever tab holds the line, until it is known what came of them. */
 import type { Outgoing } from "../subscriber/announcer.ts";
-import type { Line } from "./line.ts";
+import type { LeaderConnection } from "./leader-connection.ts";
 import type { Shared } from "./shared.ts";
 
 type Settle = (taken: boolean | undefined) => void;
 
 export class Outbox {
   readonly #tab: string;
-  readonly #line: () => Line | undefined;
+  readonly #line: () => LeaderConnection | undefined;
   readonly #post: (message: Shared) => void;
   readonly #waiting = new Map<string, { readonly message: Outgoing; readonly settle: Settle }>();
   #count = 0;
 
-  constructor(tab: string, line: () => Line | undefined, post: (message: Shared) => void) {
+  constructor(tab: string, line: () => LeaderConnection | undefined, post: (message: Shared) => void) {
     this.#tab = tab;
     this.#line = line;
     this.#post = post;

@@ -5,7 +5,7 @@ import type { AnswerInput, Utterance } from "../subscriber/announcer.ts";
 import { Ear } from "./ear.ts";
 import { defineEarshotLive, type EarshotAnnounced, type EarshotLive as LiveElement } from "./element.ts";
 import type { EarSettings } from "./settings.ts";
-import type { LineState, Token } from "./shared.ts";
+import type { ConnectionState, Token } from "./shared.ts";
 
 export interface UseEarshotOptions extends Partial<EarSettings> {
   readonly token?: Token;
@@ -22,7 +22,7 @@ export interface UseEarshotOptions extends Partial<EarSettings> {
 }
 
 export interface Earshot {
-  readonly line: LineState;
+  readonly line: ConnectionState;
   readonly settings: EarSettings;
   /** The question to put to the person now, in this tab; only with `onSay`. */
   readonly asked: Utterance | undefined;
@@ -33,7 +33,7 @@ export interface Earshot {
   set(changed: Partial<EarSettings>): void;
 }
 
-const NOWHERE: LineState = { state: "connecting", agent: "" };
+const NOWHERE: ConnectionState = { state: "connecting", agent: "" };
 
 /** Hears the agent at `src` for as long as the component is there. Nothing is shown or said unless you do it. */
 export function useEarshot(src: string, options: UseEarshotOptions = {}): Earshot {

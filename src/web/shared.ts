@@ -1,26 +1,15 @@
 /** The shapes a page's listener is made of, and what its tabs tell each other. */
 import type { Clock } from "../protocol/clock.ts";
+import type { ResumePoint } from "../protocol/extension.ts";
 import type { AgentEvent, Capabilities } from "../protocol/types.ts";
 import type { Outgoing, Utterance } from "../subscriber/announcer.ts";
+import type { Token } from "../subscriber/index.ts";
 import type { EarSettings } from "./settings.ts";
 import type { TabsHost } from "./tabs.ts";
 
-/** Where a subscription is, for the tab that takes it over. */
-export interface Place {
-  readonly subscription_id: string;
-  readonly last_event_id: string | undefined;
-}
+export type { Token };
 
-export interface LineOptions {
-  readonly address: string;
-  readonly capabilities: Capabilities;
-  readonly token?: Token;
-  readonly place: Place | undefined;
-}
-
-export type Token = string | (() => string | undefined | Promise<string | undefined>);
-
-export interface LineState {
+export interface ConnectionState {
   readonly state: "connecting" | "connected" | "lost" | "ended";
   /** Empty while nobody knows it. */
   readonly agent: string;
@@ -54,14 +43,14 @@ export interface EarView {
 
 /** What tabs tell each other. */
 export type Shared =
-  | { readonly do: "event"; readonly event: AgentEvent; readonly place: Place }
-  | { readonly do: "state"; readonly state: LineState }
+  | { readonly do: "event"; readonly event: AgentEvent; readonly resume: ResumePoint }
+  | { readonly do: "state"; readonly state: ConnectionState }
   | { readonly do: "sync" }
   | {
       readonly do: "log";
       readonly events: readonly AgentEvent[];
-      readonly state: LineState;
-      readonly place: Place | undefined;
+      readonly state: ConnectionState;
+      readonly resume: ResumePoint | undefined;
       readonly settings: EarSettings;
     }
   | { readonly do: "send"; readonly id: string; readonly message: Outgoing; readonly again: boolean }
@@ -82,7 +71,10 @@ export function keepIn(log: AgentEvent[], event: AgentEvent): void {
 }
 
 /** What of a line's state a person should hear: the first connection is no news, a lost one is. */
-export function newsOf(before: LineState, { state }: LineState): "lost" | "connected" | undefined {
+export function newsOf(
+  before: ConnectionState,
+  { state }: ConnectionState,
+): "lost" | "connected" | undefined {
   if (state === "lost" && before.state === "connected") return "lost";
   const gone = before.state === "lost" || (before.state === "connecting" && before.agent !== "");
   return state === "connected" && gone ? "connected" : undefined;

@@ -107,7 +107,7 @@ describe("a line that is cut at random bytes while text streams", () => {
       const heard = { text: "", next: 0, repeats: 0, holes: 0, gaps: 0, ids: new Set<string>(), lines: 0 };
       const sub = await subscribe(address, { token, coalesce_boundaries: ["none"], random: () => 0 });
       cleanups.push(() => sub.close());
-      sub.on("line", ({ state }) => void (state === "connected" && heard.lines++));
+      sub.on("connection", ({ state }) => void (state === "connected" && heard.lines++));
       sub.on("gap", () => heard.gaps++);
       let complete = () => {};
       const completed = new Promise<void>((resolve) => {

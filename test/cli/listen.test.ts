@@ -174,7 +174,12 @@ describe("earshot listen says what is wrong, and what to do", () => {
       /Nothing answers at http:\/\/127\.0\.0\.1:9.*Is the agent running\?/,
     ],
     ["nobody at the socket", ["unix:/nowhere/a.sock"], 3, /cannot be listened to: /],
-    ["no address", ["ftp://example.com"], 2, /"ftp:\/\/example\.com" is no address of an agent\. Use http:/],
+    [
+      "no address",
+      ["ftp://example.com"],
+      2,
+      /"ftp:\/\/example\.com" is not the address of an agent\. Use http:/,
+    ],
     ["no name", ["nobody"], 2, /"nobody" is no address, and no agent of that name is running/],
     ["cells", ["--braille", "wide"], 2, /--braille takes a whole number from 8 to 200, not "wide"/],
     ["rate", ["--rate", "5"], 2, /--rate takes a whole number from 80 to 450/],

@@ -49,7 +49,7 @@ describe("a gRPC line that is cut at random bytes", () => {
       completed: false,
       ids: new Set<string>(),
     };
-    sub.on("line", ({ state }) => void (state === "connected" && heard.lines++));
+    sub.on("connection", ({ state }) => void (state === "connected" && heard.lines++));
     sub.on("gap", () => heard.gaps++);
     sub.on("event", (event: AgentEvent) => {
       if (heard.ids.has(event.event_id)) heard.repeats++;

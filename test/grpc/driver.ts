@@ -9,7 +9,7 @@ import { hubOf } from "../../src/producer/producer.ts";
 import type { Handled, Incoming } from "../../src/protocol/hub-port.ts";
 import type { CoreEvent, OtherMessage, SubscriptionAccepted } from "../../src/protocol/types.ts";
 import { type ServingGrpc, serveGrpc } from "../../src/server/grpc/grpc.ts";
-import { Memory } from "../../src/subscriber/resume.ts";
+import { Deduplicator } from "../../src/subscriber/deduplicate.ts";
 import { asBytes, MANIFEST_PATH, SUBSCRIBE_PATH } from "../../src/transports/grpc/library.ts";
 import { decodeJson, encodeAaepMessage } from "../../src/transports/grpc/message.ts";
 import { closeOf } from "../../src/transports/grpc/status.ts";
@@ -125,7 +125,7 @@ export const grpcDriver: Driver = {
     const { principal = LOCAL } = options;
     const events: CoreEvent[] = [];
     const messages: OtherMessage[] = [];
-    const memory = new Memory();
+    const memory = new Deduplicator();
     let accepted: SubscriptionAccepted | undefined;
     let closed: string | undefined;
     let leave = () => {};

@@ -93,7 +93,7 @@ describe("a bearer token in metadata", () => {
     });
     const listener = await listen(here, { token: () => tokens.shift() });
     const states: string[] = [];
-    listener.on("line", ({ state, message }) => states.push(`${state} ${message}`));
+    listener.on("connection", ({ state, message }) => states.push(`${state} ${message}`));
     await eventually(() => states.length === 2, "back with another token");
     expect(states[0]).toContain("expired");
     expect(states[1]).toContain("connected");

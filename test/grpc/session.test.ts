@@ -202,7 +202,7 @@ describe("a line over gRPC that drops", () => {
     const listener = await listen(here, {}, cable.url);
     const asked: string[] = [];
     const states: string[] = [];
-    listener.on("line", ({ state }) => states.push(state));
+    listener.on("connection", ({ state }) => states.push(state));
     let answer: (() => unknown) | undefined;
     listener.on("confirmation", (ask) => {
       asked.push(ask.event.reply_token);
@@ -234,7 +234,7 @@ describe("a line over gRPC that drops", () => {
     }).connect();
     let lines = 0;
     let text = "";
-    listener.on("line", ({ state }) => void (state === "connected" && lines++));
+    listener.on("connection", ({ state }) => void (state === "connected" && lines++));
     listener.on("event", (event) => {
       if ("chunk" in event) text += event["chunk"];
     });
@@ -261,7 +261,7 @@ describe("a line over gRPC that drops", () => {
     expect(here.producer.subscriptions).toBe(1);
     const listener = await listen(here, { silenceMs: 1_200 }, cable.url);
     const states: string[] = [];
-    listener.on("line", ({ state }) => states.push(state));
+    listener.on("connection", ({ state }) => states.push(state));
     cable.freeze();
     await eventually(() => here.producer.subscriptions === 1, "the server has noticed");
     await eventually(() => states.join() === "lost,connected", "the listener has noticed, and is back");
@@ -276,7 +276,7 @@ describe("a line over gRPC that drops", () => {
     port = here.server.port;
     const listener = await listen(here, { token }, cable.url);
     const states: string[] = [];
-    listener.on("line", ({ state }) => states.push(state));
+    listener.on("connection", ({ state }) => states.push(state));
     await here.server.close();
     await eventually(() => states[0] === "lost", "lost");
     const { serveGrpc } = await import("../../src/server/grpc/grpc.ts");

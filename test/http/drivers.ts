@@ -9,7 +9,7 @@ import type {
   SubscriptionAccepted,
   SubscriptionRejected,
 } from "../../src/protocol/types.ts";
-import { Memory } from "../../src/subscriber/resume.ts";
+import { Deduplicator } from "../../src/subscriber/deduplicate.ts";
 import { closeOf } from "../../src/transports/websocket/client.ts";
 import type { Driver, EarOptions, Wire } from "../support/driver.ts";
 import { bearerOf, Hall, LOCAL } from "./hall.ts";
@@ -124,7 +124,7 @@ export const webSocketDriver: Driver = {
     const { principal = LOCAL } = options;
     const events: CoreEvent[] = [];
     const messages: OtherMessage[] = [];
-    const memory = new Memory();
+    const memory = new Deduplicator();
     let accepted: SubscriptionAccepted | undefined;
     let socket: WebSocket;
     let closed: string | undefined;

@@ -8,8 +8,8 @@ import { createProducer, hubOf, type Producer } from "../../src/producer/produce
 import type { OutputStreaming } from "../../src/protocol/types.ts";
 import { serve } from "../../src/server/index.ts";
 import { type ConnectOptions, subscribe } from "../../src/subscriber/index.ts";
-import { backoff } from "../../src/subscriber/resume.ts";
 import type { Subscriber } from "../../src/subscriber/subscriber.ts";
+import { backoff } from "../../src/subscriber/subscriber.ts";
 import { type Caller, type Frame, requestWith, TRANSPORTS } from "./callers.ts";
 import { bearerOf, byBearer, Hall, LOCAL } from "./hall.ts";
 
@@ -205,8 +205,8 @@ describe("subscribe()", () => {
       const port = await listen(server);
       const sub = await subscribe(ADDRESS[transport](port), { silenceMs: 1_000, random: () => 0 });
       cleanups.push(() => sub.close());
-      await once(sub, "line", ({ state }: { state: string }) => state === "lost");
-      await once(sub, "line", ({ state }: { state: string }) => state === "connected");
+      await once(sub, "connection", ({ state }: { state: string }) => state === "lost");
+      await once(sub, "connection", ({ state }: { state: string }) => state === "connected");
       expect(calls).toBeGreaterThanOrEqual(2);
     },
   );
@@ -240,7 +240,7 @@ describe("subscribe()", () => {
     crowd.forEach((sub, i) => {
       cleanups.push(() => sub.close());
       sub.on("gap", () => gaps++);
-      sub.on("line", ({ state }) => void (state === "connected" && arrivals.push(performance.now())));
+      sub.on("connection", ({ state }) => void (state === "connected" && arrivals.push(performance.now())));
       sub.on("event", (event) => {
         if (event.type === "aaep:agent.output.streaming") heard[i] += (event as OutputStreaming).chunk;
       });
@@ -296,9 +296,9 @@ describe("subscribe()", () => {
         transport === "sse" ? { ...renewing, token: () => credential(calls++ > 1 ? 60_000 : 600) } : renewing,
       );
       cleanups.push(() => sub.close());
-      const lost = await once(sub, "line", ({ state }: { state: string }) => state === "lost");
+      const lost = await once(sub, "connection", ({ state }: { state: string }) => state === "lost");
       expect(lost).toMatchObject({ message: "The credentials have expired. Sign in again and reconnect." });
-      await once(sub, "line", ({ state }: { state: string }) => state === "connected");
+      await once(sub, "connection", ({ state }: { state: string }) => state === "connected");
       const heard = once(
         sub,
         "event",
@@ -342,7 +342,7 @@ describe("subscribe()", () => {
         ),
       );
       const ask = (await once(sub, "confirmation")) as { accept(): Promise<boolean | undefined> };
-      const lost = once(sub, "line", ({ state }: { state: string }) => state === "lost");
+      const lost = once(sub, "connection", ({ state }: { state: string }) => state === "lost");
       hall.cutAll();
       await lost;
       const taken = await ask.accept();

@@ -104,7 +104,7 @@ describe("over WebSocket", () => {
       silenceMs: 300,
     });
     later(() => sub.close());
-    sub.on("line", ({ state }) => states.push(state));
+    sub.on("connection", ({ state }) => states.push(state));
     // Six times half of what it waits for: three silences would have been over.
     await asked;
     expect(states).toEqual([]);

@@ -138,7 +138,7 @@ async function listenAt(
   const sub = await subscribe(address, { token, coalesce_boundaries: ["none"], random: () => 0 });
   cleanups.push(() => sub.close());
   const lines: string[] = [];
-  sub.on("line", ({ state }) => lines.push(state));
+  sub.on("connection", ({ state }) => lines.push(state));
   return { sub, heard: new EventsOf(sub), lines };
 }
 
@@ -189,7 +189,7 @@ for (const [name, proxy] of Object.entries({ nginx, haproxy })) {
         await session.say("Before. ");
         await heard.until(() => heard.text.startsWith("Before."));
         await new Promise<void>((resolve) =>
-          sub.on("line", ({ state }) => void (state === "lost" && resolve())),
+          sub.on("connection", ({ state }) => void (state === "lost" && resolve())),
         );
         await session.say("After. ");
         await session.complete();

@@ -323,7 +323,7 @@ describe("an agent that is stopped and started again while somebody listens, wit
       let gaps = 0;
       const answers: (() => Promise<boolean | undefined>)[] = [];
       ear.on("event", (event) => heard.push(event));
-      ear.on("line", ({ state, message }) => lines.push(state === "lost" ? message : state));
+      ear.on("connection", ({ state, message }) => lines.push(state === "lost" ? message : state));
       ear.on("closed", ({ code }) => ends.push(code));
       ear.on("gap", () => gaps++);
       ear.on("confirmation", (ask) => answers.push(() => ask.accept()));

@@ -96,7 +96,7 @@ describe("a process that is replaced while people listen", () => {
           const heard: AgentEvent[] = [];
           let gaps = 0;
           let lines = 0;
-          ear.on("line", ({ state }) => void (state === "connected" && lines++));
+          ear.on("connection", ({ state }) => void (state === "connected" && lines++));
           ear.on("event", (event) => heard.push(event));
           ear.on("gap", () => gaps++);
           cleanups.push(() => ear.close());

@@ -8,6 +8,7 @@ import { eventsOf, type Fields } from "./support.ts";
 function setUp(taken: boolean | undefined, options: ConstructorParameters<typeof Announcer>[0] = {}) {
   const handlers = new Map<string, ((value: unknown) => void)[]>();
   const sent: unknown[] = [];
+  const decided: string[] = [];
   const fake = {
     id: "sub_1",
     accepted: { producer: { agent_id: "planner", agent_name: "Planner" } },
@@ -18,6 +19,11 @@ function setUp(taken: boolean | undefined, options: ConstructorParameters<typeof
     send: async (message: unknown) => {
       sent.push(message);
       return { taken };
+    },
+    reply: async (fields: { reply_token: string; decision: string }) => {
+      sent.push(fields);
+      decided.push(`${fields.decision} ${fields.reply_token}`);
+      return taken;
     },
   };
   const emit = (name: string, value: unknown) =>
@@ -45,7 +51,6 @@ function setUp(taken: boolean | undefined, options: ConstructorParameters<typeof
     }
   };
   const attached = attach(announcer, fake as unknown as Subscriber, { clock, changed });
-  const decided: string[] = [];
   const event = eventsOf();
   const ask = (reply_token = "rpl_1", over: Fields = {}) => {
     const asked = event("awaiting.confirmation", {
@@ -57,11 +62,6 @@ function setUp(taken: boolean | undefined, options: ConstructorParameters<typeof
       default_decision: "reject",
     });
     emit("event", asked);
-    const decide = (decision: string) => async () => {
-      decided.push(`${decision} ${reply_token}`);
-      return taken;
-    };
-    emit("confirmation", { event: asked, accept: decide("accept"), reject: decide("reject") });
   };
   return { announcer, attached, clock, said, sent, decided, ask, emit, pass };
 }
@@ -115,18 +115,18 @@ describe("an announcer attached to a subscription", () => {
 
   it("says when the line is lost and back, not when it first opens", async () => {
     const { said, emit, pass } = setUp(true);
-    emit("line", { state: "connected" });
+    emit("connection", { state: "connected" });
     await pass(5_000);
-    emit("line", { state: "lost" });
-    emit("line", { state: "connected" });
+    emit("connection", { state: "lost" });
+    emit("connection", { state: "connected" });
     await pass(1_000);
     expect(said).toEqual([LOST, BACK]);
   });
 
   it("believes that it is back at once where the agent speaks", async () => {
     const { clock, said, emit } = setUp(true);
-    emit("line", { state: "lost" });
-    emit("line", { state: "connected" });
+    emit("connection", { state: "lost" });
+    emit("connection", { state: "connected" });
     emit("event", eventsOf()("session.started", { summary_normal: "Planning." }));
     await clock.settle();
     expect(said).toEqual([LOST, BACK, "Started: Planning."]);
@@ -134,13 +134,13 @@ describe("an announcer attached to a subscription", () => {
 
   it("says only once that it is back, where the agent was still leaving the first time", async () => {
     const { said, emit, pass } = setUp(true);
-    emit("line", { state: "lost" });
+    emit("connection", { state: "lost" });
     await pass(100);
-    emit("line", { state: "connected" });
+    emit("connection", { state: "connected" });
     await pass(200);
-    emit("line", { state: "lost" });
+    emit("connection", { state: "lost" });
     await pass(500);
-    emit("line", { state: "connected" });
+    emit("connection", { state: "connected" });
     await pass(30_000);
     expect(said).toEqual([LOST, BACK]);
   });
@@ -149,15 +149,15 @@ describe("an announcer attached to a subscription", () => {
     const { said, emit, pass } = setUp(true);
     const event = eventsOf();
     for (let round = 0; round < 1_000; round++) {
-      emit("line", { state: "lost" });
+      emit("connection", { state: "lost" });
       await pass(50);
-      emit("line", { state: "connected" });
+      emit("connection", { state: "connected" });
       emit("event", event("state.changed", { from_state: "idle", to_state: `s${round}` }));
       await pass(50);
     }
     const told = said.filter((text) => text === LOST || text === BACK);
     expect(told.length).toBeLessThanOrEqual(24);
-    emit("line", { state: "lost" });
+    emit("connection", { state: "lost" });
     await pass(10_000);
     expect(said.filter((text) => text === LOST || text === BACK).at(-1)).toBe(LOST);
   });

@@ -18,7 +18,7 @@ async function setUp(options: SubscribeOptions = {}, producer = new FakeProducer
   const lines: string[] = [];
   const ended: { code: string; message: string }[] = [];
   subscriber.on("event", (event) => void heard.push(event.event_id));
-  subscriber.on("line", ({ state }) => void lines.push(state));
+  subscriber.on("connection", ({ state }) => void lines.push(state));
   subscriber.on("closed", (reason) => void ended.push(reason));
   await clock.settle();
   return { clock, producer, subscriber, heard, lines, ended };

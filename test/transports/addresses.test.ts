@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createProducer } from "../../src/producer/producer.ts";
 import { serveIpc } from "../../src/server/ipc/ipc.ts";
-import { placeOf, splitCommand } from "../../src/subscriber/address.ts";
+import { socketPath, splitCommand } from "../../src/subscriber/connect.ts";
 import { subscribe } from "../../src/subscriber/index.ts";
 
 let directory = "";
@@ -18,10 +18,10 @@ afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
 describe("addresses", () => {
   it("name sockets, pipes and commands, and nothing is expanded", () => {
-    expect(placeOf("unix:/run/a.sock")).toBe("/run/a.sock");
-    expect(placeOf("unix:///run/a.sock")).toBe("/run/a.sock");
-    expect(placeOf("pipe:planner")).toBe("\\\\.\\pipe\\aaep\\planner");
-    expect(placeOf("pipe:\\\\.\\pipe\\other")).toBe("\\\\.\\pipe\\other");
+    expect(socketPath("unix:/run/a.sock")).toBe("/run/a.sock");
+    expect(socketPath("unix:///run/a.sock")).toBe("/run/a.sock");
+    expect(socketPath("pipe:planner")).toBe("\\\\.\\pipe\\aaep\\planner");
+    expect(socketPath("pipe:\\\\.\\pipe\\other")).toBe("\\\\.\\pipe\\other");
     expect(splitCommand(`node "my agent.mjs" --name='a "b"' $HOME ";"`)).toEqual([
       "node",
       "my agent.mjs",
@@ -30,7 +30,7 @@ describe("addresses", () => {
       ";",
     ]);
     expect(() => splitCommand(" ")).toThrow(/needs a command/);
-    expect(() => splitCommand("node 'x")).toThrow(/never closed/);
+    expect(() => splitCommand("node 'x")).toThrow(/not closed/);
   });
 
   it("that cannot be reached say what to do; of several, the first that can is used (TRN-14)", async () => {

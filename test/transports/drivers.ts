@@ -17,7 +17,7 @@ import type {
 } from "../../src/protocol/types.ts";
 import { type ServingIpc, serveIpc } from "../../src/server/ipc/ipc.ts";
 import { type ServingStdio, serveStdio } from "../../src/server/stdio/stdio.ts";
-import { Memory } from "../../src/subscriber/resume.ts";
+import { Deduplicator } from "../../src/subscriber/deduplicate.ts";
 import type { ClientConnection, ClientTransport } from "../../src/transports/client-connection.ts";
 import { createIpcClient } from "../../src/transports/ipc/client.ts";
 import { createStdioClient } from "../../src/transports/stdio/client.ts";
@@ -136,7 +136,7 @@ function driver(name: string, dial: Dial): Driver {
       const { principal = LOCAL } = options;
       const events: CoreEvent[] = [];
       const messages: OtherMessage[] = [];
-      const memory = new Memory();
+      const memory = new Deduplicator();
       let accepted: SubscriptionAccepted | undefined;
       let line: ClientConnection | undefined;
       let closed: string | undefined;

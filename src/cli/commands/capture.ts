@@ -125,7 +125,7 @@ export default command({
         if (code !== "subscriber_closed") end(`closed: ${message}`);
       });
       await subscriber.connect();
-      subscriber.on("line", line.is);
+      subscriber.on("connection", line.is);
       return subscriber;
     };
     const began = performance.now();
@@ -180,7 +180,13 @@ function createLineNews(news: (line: string) => void) {
     stop();
     news("Connected again.");
   };
-  const is = ({ state, message }: { readonly state: "connected" | "lost"; readonly message: string }) => {
+  const is = ({
+    state,
+    message,
+  }: {
+    readonly state: "connecting" | "connected" | "lost";
+    readonly message: string;
+  }) => {
     const known = back !== undefined;
     stop();
     if (state === "connected") back = setTimeout(heard, LINE_HELD_MS);

@@ -174,10 +174,12 @@ class Sitting {
 
   #join(subscriber: Subscriber): void {
     if (this.#options.json) {
-      for (const name of ["event", "gap", "line"] as const)
-        subscriber.on(name, (value) => this.#screen.write(jsonLine({ [name]: value })));
+      const print = (name: string) => (value: unknown) => this.#screen.write(jsonLine({ [name]: value }));
+      subscriber.on("event", print("event"));
+      subscriber.on("gap", print("gap"));
+      subscriber.on("connection", print("line"));
     }
-    subscriber.on("line", ({ state }) => {
+    subscriber.on("connection", ({ state }) => {
       this.#timers.get(subscriber)?.();
       this.#timers.delete(subscriber);
       if (state === "connected") return;

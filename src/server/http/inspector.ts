@@ -175,7 +175,7 @@ async function listen(request: Request, { tokens }: Place, lines: { open: number
           if ((controller.desiredSize ?? 0) <= 0) end("The page did not keep up with what came.");
         });
         subscriber.on("violation", () => tell("message", texts.last));
-        subscriber.on("line", ({ state, message }) => tell("line", { state, message }));
+        subscriber.on("connection", ({ state, message }) => tell("line", { state, message }));
         subscriber.on("closed", ({ message }) => end(message));
       },
       cancel: leave,

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { AgentEvent } from "../protocol/types.ts";
-import { Memory } from "./resume.ts";
+import { Deduplicator } from "./deduplicate.ts";
 
 let ids = 0;
 const event = (fields: Record<string, unknown>): AgentEvent =>
@@ -15,12 +15,12 @@ const text = (chunk: string, position: number, fields: Record<string, unknown> =
     complete: false,
     ...fields,
   });
-const heard = (memory: Memory, given: AgentEvent) =>
+const heard = (memory: Deduplicator, given: AgentEvent) =>
   (memory.take(given, true) as { chunk?: string } | undefined)?.chunk;
 
 describe("what was heard before", () => {
   it("is dropped by its id, and moves no cursor: TRN-06", () => {
-    const memory = new Memory();
+    const memory = new Deduplicator();
     const first = event({});
     expect(memory.take(first, true)).toBe(first);
     const second = event({});
@@ -30,7 +30,7 @@ describe("what was heard before", () => {
   });
 
   it("is dropped by output and position where text was cut another way", () => {
-    const memory = new Memory();
+    const memory = new Deduplicator();
     expect(heard(memory, text("One 👩‍👩‍👧. ", 0))).toBe("One 👩‍👩‍👧. ");
     const next = [..."One 👩‍👩‍👧. "].length;
     expect(heard(memory, text("👧. Two. ", next - 3))).toBe("Two. ");
@@ -39,14 +39,14 @@ describe("what was heard before", () => {
   });
 
   it("stays known after an output's end: a resume may begin before it", () => {
-    const memory = new Memory();
+    const memory = new Deduplicator();
     expect(heard(memory, text("All of it.", 0, { complete: true }))).toBe("All of it.");
     expect(heard(memory, text("All of it.", 0))).toBeUndefined();
     expect(heard(memory, text("it.", 7, { complete: true }))).toBeUndefined();
   });
 
   it("a completion that was not heard is passed on without the text that was", () => {
-    const memory = new Memory();
+    const memory = new Deduplicator();
     heard(memory, text("All of it.", 0));
     expect(memory.take(text("of it.", 4, { complete: true }), true)).toMatchObject({
       chunk: "",
@@ -56,13 +56,13 @@ describe("what was heard before", () => {
   });
 
   it("where outputs have no ids, the next begins when the last is complete", () => {
-    const memory = new Memory();
+    const memory = new Deduplicator();
     expect(heard(memory, text("First.", 0, { output_id: undefined, complete: true }))).toBe("First.");
     expect(heard(memory, text("Other.", 0, { output_id: undefined }))).toBe("Other.");
   });
 
   it("is no place to resume from where it only says what stands", () => {
-    const memory = new Memory();
+    const memory = new Deduplicator();
     const first = event({});
     memory.take(first, true);
     memory.reconnected();
@@ -152,7 +152,7 @@ describe("a line that drops again and again", () => {
             if (complete) over.add(output);
             return !after;
           });
-          const memory = new Memory();
+          const memory = new Deduplicator();
           const places = new Map<string, number>();
           const surfaced: AgentEvent[] = [];
           for (const { cuts, heard, early } of [
@@ -190,7 +190,7 @@ describe("a line that drops again and again", () => {
   });
 
   it("through more outputs than are remembered: what is sent again of the last ones is known", () => {
-    const memory = new Memory();
+    const memory = new Deduplicator();
     const said = Array.from({ length: 10_000 }, (_, n) => text("Words.", 0, { output_id: `out_${n}` }));
     for (const one of said) expect(memory.take(one, true)).toBe(one);
     for (const one of said.slice(-4_000)) expect(memory.take(one, true)).toBeUndefined();
