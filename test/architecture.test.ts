@@ -131,7 +131,7 @@ describe("the check itself", () => {
       "src/transports/sse/server.ts",
       'import type { Principal } from "../../auth/principal.ts"; import { x } from "./fields.ts";',
     ],
-    ["src/transports/sse/server.ts", 'import { openLine } from "../open-line.ts";'],
+    ["src/transports/sse/server.ts", 'import { ServerConnection } from "../server-connection.ts";'],
     ["src/stores/embedded.ts", 'import type { Store } from "../hub/store.ts";'],
     ["src/bridges/mcp/a.ts", 'import { x } from "../../transports/memory/server.ts";'],
     [

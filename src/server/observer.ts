@@ -1,11 +1,23 @@
-/** What happens at the hub, as metrics and log entries. Nothing in them describes a listener or their needs. */
+/**
+ * Turns what happens at the hub and on its connections into metrics and log entries. Nothing in them describes a
+ * listener or their needs.
+ */
 import type { HubObserver } from "../protocol/hub-port.ts";
+import type { ConnectionObserver } from "../transports/server-connection.ts";
 import type { Logger } from "./log.ts";
 import type { Metrics } from "./metrics.ts";
 import { parseTraceparent } from "./trace.ts";
 
-export function createObserver(log: Logger, metrics: Metrics): HubObserver {
+export type Observer = HubObserver & ConnectionObserver;
+
+export function createObserver(log: Logger, metrics: Metrics): Observer {
   return {
+    closed(_, reason) {
+      metrics.count("earshot_disconnects_total", { reason });
+    },
+    failed(transport, error) {
+      log("error", "message_failed", { message: "A message could not be handled.", transport, error });
+    },
     handshake(request, { answer, subscription }, principal, transport) {
       const outcome = answer.type === "subscription.accepted" ? "accepted" : answer.reason_code;
       metrics.count("earshot_handshakes_total", { transport, outcome });

@@ -8,8 +8,9 @@ import { type Grpc, MANIFEST_PATH, method, SUBSCRIBE_PATH } from "../../transpor
 import { encodeManifest } from "../../transports/grpc/message.ts";
 import { createOutlet } from "../../transports/grpc/outlet.ts";
 import { answerReflection, REFLECTION_PATHS } from "../../transports/grpc/reflection.ts";
-import { type GrpcSession, openGrpc } from "../../transports/grpc/server.ts";
+import { type GrpcConnection, openGrpc } from "../../transports/grpc/server.ts";
 import { type Ending, endingOf, STATUS } from "../../transports/grpc/status.ts";
+import type { ConnectionObserver } from "../../transports/server-connection.ts";
 import type { createGuard } from "../http/guard.ts";
 import { credentialsOf } from "../http/http.ts";
 
@@ -30,7 +31,8 @@ export interface GrpcSite {
   readonly admit: Admission;
   readonly hub: HubPort;
   readonly secure: boolean;
-  readonly sessions: Set<GrpcSession>;
+  readonly connections: Set<GrpcConnection>;
+  readonly observer: ConnectionObserver;
   readonly limits: GrpcLimits;
   readonly grpc: Grpc;
   readonly manifest: () => string;
@@ -91,7 +93,7 @@ async function subscribe(site: GrpcSite, call: Call): Promise<void> {
   call.on("error", () => {});
   const refusal = refusalBy(site, call);
   if (refusal) return endCall(site.grpc, call, refusal);
-  if (site.sessions.size >= site.limits.streams) {
+  if (site.connections.size >= site.limits.streams) {
     return endCall(site.grpc, call, {
       ...endingOf("producer_shutdown"),
       details: "Too many are listening. Try again later.",
@@ -112,12 +114,12 @@ async function subscribe(site: GrpcSite, call: Call): Promise<void> {
 }
 
 function open(site: GrpcSite, call: Call, principal: Principal): void {
-  const { limits, sessions } = site;
+  const { limits, connections } = site;
   const outlet = createOutlet(call as never, {
     cap: limits.queue_bytes,
     blocked_ms: limits.blocked_ms,
     slow: () => {
-      session.leave("too_slow");
+      connection.close("too_slow");
       setTimeout(() => reset(call), LINGER_MS).unref();
     },
   });
@@ -126,11 +128,11 @@ function open(site: GrpcSite, call: Call, principal: Principal): void {
     if (gone) return;
     gone = true;
     clearTimeout(idle);
-    sessions.delete(session);
+    connections.delete(connection);
     outlet.release();
-    session.closed();
+    connection.closed();
   };
-  const session = openGrpc(
+  const connection = openGrpc(
     {
       write: outlet.write,
       end: (ending) => {
@@ -140,12 +142,21 @@ function open(site: GrpcSite, call: Call, principal: Principal): void {
     },
     site.hub,
     principal,
+    site.observer,
   );
-  sessions.add(session);
-  const idle = setTimeout(() => session.subscribed || session.leave("protocol_violation"), limits.request_ms);
+  connections.add(connection);
+  const idle = setTimeout(
+    () => connection.subscribed || connection.close("protocol_violation"),
+    limits.request_ms,
+  );
   idle.unref();
-  call.on("data", (bytes: Buffer) => session.message(bytes));
-  call.on("end", () => session.halfClosed());
+  call.on("data", (bytes: Buffer) => {
+    const backpressure = connection.message(bytes);
+    if (!backpressure) return;
+    call.pause();
+    void backpressure.then(() => call.resume());
+  });
+  call.on("end", () => connection.halfClosed());
   call.on("cancelled", leaving);
   call.on("close", leaving);
 }

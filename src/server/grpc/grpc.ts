@@ -22,7 +22,7 @@ import { asHost, createGuard, isLoopback, isWildcard } from "../http/guard.ts";
 import { createLogger, type Logger, type LogSink } from "../log.ts";
 import { buildManifest } from "../manifest.ts";
 import { createMetrics } from "../metrics.ts";
-import { createObserver } from "../observer.ts";
+import { createObserver, type Observer } from "../observer.ts";
 import { createGrpcServer, type GrpcLimits, type GrpcSite, LINGER_MS } from "./calls.ts";
 
 /** In PEM. With `ca`, every caller must show a certificate of that authority: mutual TLS. */
@@ -77,14 +77,17 @@ const LIMITS: GrpcLimits = {
 export interface GrpcInside {
   readonly hub: HubPort;
   readonly log: Logger;
+  readonly observer: Observer;
   readonly manifest: () => ProducerManifest;
 }
 
 export async function serveGrpc(producer: Producer, options: GrpcOptions = {}): Promise<ServingGrpc> {
   const log = createLogger(options.log);
-  hubOf(producer).observe(createObserver(log, createMetrics()));
-  return openGrpcServer(producer.identity.agent_id, options, {
+  const observer = createObserver(log, createMetrics());
+  const stopObserving = hubOf(producer).observe(observer);
+  const serving = await openGrpcServer(producer.identity.agent_id, options, {
     log,
+    observer,
     hub: hubOf(producer),
     manifest: () =>
       buildManifest(hubOf(producer).offer, {
@@ -93,13 +96,23 @@ export async function serveGrpc(producer: Producer, options: GrpcOptions = {}): 
         connections: options.limits?.streams ?? LIMITS.streams,
         contact: options.contact,
       }),
+  }).catch((error: unknown) => {
+    stopObserving();
+    throw error;
   });
+  return {
+    ...serving,
+    close: async () => {
+      await serving.close();
+      stopObserving();
+    },
+  };
 }
 
 export async function openGrpcServer(
   agent_id: string,
   options: GrpcOptions,
-  { hub, log, manifest }: GrpcInside,
+  { hub, log, observer, manifest }: GrpcInside,
 ): Promise<ServingGrpc> {
   const { host = "127.0.0.1", port = 4601, tls, insecureLoopback = false } = options;
   mustBeSafe(options, host);
@@ -113,7 +126,8 @@ export async function openGrpcServer(
     admit: admissionFor(options, token, log),
     hub,
     secure: tls !== undefined,
-    sessions: new Set(),
+    connections: new Set(),
+    observer,
     limits,
     grpc,
     manifest: () => JSON.stringify(manifest()),
@@ -210,8 +224,8 @@ function listen(grpc: Grpc, server: Server, address: string, tls: GrpcTls | unde
 }
 
 /** Everyone is told, what was said has a moment to arrive, and then nobody is waited for. */
-async function stop(server: Server, { sessions }: GrpcSite): Promise<void> {
-  for (const session of [...sessions]) session.leave("producer_shutdown");
+async function stop(server: Server, { connections }: GrpcSite): Promise<void> {
+  for (const connection of [...connections]) connection.close("producer_shutdown");
   await new Promise<void>((resolve) => {
     const limit = setTimeout(() => server.forceShutdown(), LINGER_MS);
     server.tryShutdown(() => {

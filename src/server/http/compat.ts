@@ -16,7 +16,7 @@ import { hasDuplicateKeys } from "../../protocol/limits.ts";
 import { type Parsed, parseValue } from "../../protocol/parse.ts";
 import type { Principal } from "../../protocol/principal.ts";
 import { AAEP_VERSION, type SubscriptionRejected, type SubscriptionRequest } from "../../protocol/types.ts";
-import { whenExpired } from "../../transports/expiry.ts";
+import { answerInvalid, onExpiry } from "../../transports/server-connection.ts";
 import {
   type HttpAnswer,
   type HttpQuestion,
@@ -25,7 +25,6 @@ import {
   rejection,
   type TextStream,
 } from "../../transports/sse/server.ts";
-import { answerUnreadable } from "../../transports/unreadable.ts";
 
 /**
  * Told of whatever arrives that is no message of AAEP: test drivers start a session that way. `tell` answers whoever sent
@@ -117,7 +116,7 @@ class Bare {
   }
 
   async #unreadable(parsed: Extract<Parsed, { ok: false }>): Promise<boolean> {
-    const answered = await answerUnreadable(parsed, this.#hub, this.principal, this.line);
+    const answered = await answerInvalid(parsed, this.#hub, this.principal, this.line);
     if (!answered) return false;
     this.peer.tell(answered.answer);
     if (answered.ends) this.#replace(IMPLICIT, true);
@@ -205,7 +204,7 @@ export function createCompat(hub: HubPort, { heartbeat_ms, every, stray }: Compa
       Math.min(heartbeat_ms, LONGEST_HEARTBEAT_MS),
       () => void stream.write(": \n\n"),
     );
-    const stopExpiry = whenExpired(principal, () => bare.peer.close("credential_expired"));
+    const stopExpiry = onExpiry(principal, () => bare.peer.close("credential_expired"));
     const stop = () => {
       stopHeartbeat();
       stopExpiry();
@@ -274,7 +273,7 @@ export function createCompat(hub: HubPort, { heartbeat_ms, every, stray }: Compa
         return undefined;
       }
       const bare = new Bare(hub, "websocket", principal, peer, line);
-      const stopExpiry = whenExpired(principal, () => socket.close());
+      const stopExpiry = onExpiry(principal, () => socket.close());
       line.connect(peer);
       return {
         message: (text) => {

@@ -23,7 +23,7 @@ import { createSseServer } from "../../transports/sse/server.ts";
 import { createLogger, type Logger, type LogSink } from "../log.ts";
 import { buildManifest, createPublication, type SigningKey, type Way } from "../manifest.ts";
 import { createMetrics } from "../metrics.ts";
-import { createObserver } from "../observer.ts";
+import { createObserver, type Observer } from "../observer.ts";
 import { createCompat, type StrayHook } from "./compat.ts";
 import { attachCompatSocket } from "./compat-socket.ts";
 import { createGuard, isLoopback } from "./guard.ts";
@@ -122,6 +122,7 @@ export async function createSite(producer: Producer, options: SiteOptions = {}):
 export interface Inside {
   readonly hub: HubPort;
   readonly log: Logger;
+  readonly observer: Observer;
   /** As it is, or as it will be with one way more. */
   readonly manifest: (more?: Way) => ProducerManifest;
   /** It is served in this way too: the manifest says so from here on. */
@@ -158,7 +159,8 @@ export async function buildSite(
 
   const guard = createGuard({ hosts: ["localhost", "127.0.0.1", "[::1]", ...hosts], origins });
   const hub = hubOf(producer);
-  const stopObserving = hub.observe(createObserver(log, metrics));
+  const observer = createObserver(log, metrics);
+  const stopObserving = hub.observe(observer);
   const ways: Way[] = [{ transport: "sse" }];
   const manifest = (more?: Way) =>
     buildManifest(hubOf(producer).offer, {
@@ -257,6 +259,7 @@ export async function buildSite(
         path: `${prefix}/ws`,
         hub,
         metrics,
+        observer,
         blocked_ms: limits.blocked_ms,
       });
       return {
@@ -273,7 +276,7 @@ export async function buildSite(
       published.stop();
     },
   };
-  return { site: built, inside: { hub, log, manifest, announce } };
+  return { site: built, inside: { hub, log, observer, manifest, announce } };
 }
 
 function mustBeSafe(options: SiteOptions): void {

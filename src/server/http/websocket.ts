@@ -7,7 +7,8 @@ import type { Admission } from "../../auth/authenticate.ts";
 import { closeReason } from "../../protocol/close-reasons.ts";
 import type { HubPort } from "../../protocol/hub-port.ts";
 import type { Principal } from "../../protocol/principal.ts";
-import { openWebSocket, SUBPROTOCOL, type WebSocketSession } from "../../transports/websocket/server.ts";
+import type { ConnectionObserver } from "../../transports/server-connection.ts";
+import { openWebSocket, SUBPROTOCOL, type WebSocketConnection } from "../../transports/websocket/server.ts";
 import type { Metrics } from "../metrics.ts";
 import { Writer } from "../writer.ts";
 import type { createGuard } from "./guard.ts";
@@ -21,6 +22,7 @@ export interface WebSocketSite {
   readonly admit: Admission;
   readonly hub: HubPort;
   readonly metrics: Metrics;
+  readonly observer: ConnectionObserver;
   readonly ping_ms: number;
   readonly message_bytes: number;
   readonly queue_bytes: number;
@@ -41,7 +43,7 @@ export function refuse(socket: Duplex, status: string, message: string): void {
 interface Connection {
   readonly websocket: WebSocket;
   readonly writer: Writer;
-  readonly session: WebSocketSession;
+  readonly connection: WebSocketConnection;
   /** Heard from since the last look. */
   alive: boolean;
   /** Looks it was given to ask for something. */
@@ -95,13 +97,12 @@ export function attachWebSocket(server: Server, site: WebSocketSite): { close: (
       cap: site.queue_bytes,
       blocked_ms: site.blocked_ms,
       slow: () => {
-        site.metrics.count("earshot_disconnects_total", { reason: "too_slow" });
-        session.leave("too_slow");
+        connection.close("too_slow");
         setTimeout(() => websocket.terminate(), LINGER_MS).unref();
       },
     });
     socket.on("drain", () => writer.drained());
-    const session = openWebSocket(
+    const connection = openWebSocket(
       {
         frame: encodeTextFrame,
         write: (frame, patient) => writer.write(frame, patient),
@@ -112,35 +113,39 @@ export function attachWebSocket(server: Server, site: WebSocketSite): { close: (
       },
       site.hub,
       principal,
+      site.observer,
     );
-    const connection: Connection = { websocket, writer, session, alive: true, idle: 0 };
-    connections.add(connection);
+    const entry: Connection = { websocket, writer, connection, alive: true, idle: 0 };
+    connections.add(entry);
     websocket.on("pong", () => {
-      connection.alive = true;
+      entry.alive = true;
     });
     websocket.on("message", (data: Buffer, binary) => {
-      connection.alive = true;
-      session.message(binary ? data : data.toString("utf8"));
+      entry.alive = true;
+      const backpressure = connection.message(binary ? data : data.toString("utf8"));
+      if (!backpressure) return;
+      websocket.pause();
+      void backpressure.then(() => websocket.resume());
     });
     websocket.on("error", () => {});
     websocket.on("close", () => {
-      connections.delete(connection);
+      connections.delete(entry);
       writer.abandon();
-      session.closed();
+      connection.closed();
     });
   }
 
   /** Two looks without a sign of life, or without a request, are enough. */
   const look = setInterval(() => {
-    for (const connection of connections) {
-      const { websocket, writer, session } = connection;
-      if (!connection.alive) {
-        site.metrics.count("earshot_disconnects_total", { reason: "unreachable" });
+    for (const entry of connections) {
+      const { websocket, writer, connection } = entry;
+      if (!entry.alive) {
+        site.observer.closed("websocket", "unreachable");
         websocket.terminate();
         continue;
       }
-      connection.alive = false;
-      if (!session.subscribed && connection.idle++ > 0) session.leave("protocol_violation");
+      entry.alive = false;
+      if (!connection.subscribed && entry.idle++ > 0) connection.close("protocol_violation");
       writer.flush();
       if (websocket.readyState === websocket.OPEN) websocket.ping();
     }
@@ -153,7 +158,7 @@ export function attachWebSocket(server: Server, site: WebSocketSite): { close: (
     close: async () => {
       server.off("upgrade", onUpgrade);
       clearInterval(look);
-      for (const { session } of connections) session.leave("producer_shutdown");
+      for (const { connection } of connections) connection.close("producer_shutdown");
       const all = [...sockets.clients];
       const gone = all.map((websocket) => new Promise((resolve) => websocket.once("close", resolve)));
       const limit = setTimeout(() => {

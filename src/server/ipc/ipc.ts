@@ -12,12 +12,12 @@ import { EXTENSION_PREFIX } from "../../protocol/extension.ts";
 import type { HubPort } from "../../protocol/hub-port.ts";
 import { LOCAL_USER, type Principal } from "../../protocol/principal.ts";
 import type { ProducerManifest } from "../../protocol/types.ts";
-import { type IpcSession, openIpc } from "../../transports/ipc/server.ts";
+import { type IpcConnection, openIpc } from "../../transports/ipc/server.ts";
 import { DENIED } from "../http/http.ts";
 import { createLogger, type Logger, type LogSink } from "../log.ts";
 import { buildManifest, type Way } from "../manifest.ts";
 import { createMetrics } from "../metrics.ts";
-import { createObserver } from "../observer.ts";
+import { createObserver, type Observer } from "../observer.ts";
 import { ensureSafeDirectory } from "../safe-directory.ts";
 import { Writer } from "../writer.ts";
 import { type Bound, bindSocket } from "./bind.ts";
@@ -71,14 +71,17 @@ const LINGER_MS = 1_000;
 export interface IpcInside {
   readonly hub: HubPort;
   readonly log: Logger;
+  readonly observer: Observer;
   readonly manifest: (way: Way) => ProducerManifest;
 }
 
 export async function serveIpc(producer: Producer, options: IpcOptions = {}): Promise<ServingIpc> {
   const log = createLogger(options.log);
-  hubOf(producer).observe(createObserver(log, createMetrics()));
-  return openIpcServer(producer.identity.agent_id, options, {
+  const observer = createObserver(log, createMetrics());
+  const stopObserving = hubOf(producer).observe(observer);
+  const serving = await openIpcServer(producer.identity.agent_id, options, {
     log,
+    observer,
     hub: hubOf(producer),
     manifest: (way) =>
       buildManifest(hubOf(producer).offer, {
@@ -86,6 +89,17 @@ export async function serveIpc(producer: Producer, options: IpcOptions = {}): Pr
         connections: options.limits?.connections ?? LIMITS.connections,
         contact: options.contact,
       }),
+  }).catch((error: unknown) => {
+    stopObserving();
+    throw error;
+  });
+  const { close } = serving;
+  // Assigned, not spread: `connections` is a getter.
+  return Object.assign(serving, {
+    close: async () => {
+      await close();
+      stopObserving();
+    },
   });
 }
 
@@ -100,7 +114,7 @@ const NO_ACCESS: HubPort = {
 export async function openIpcServer(
   agent_id: string,
   options: IpcOptions,
-  { hub, log, manifest }: IpcInside,
+  { hub, log, observer, manifest }: IpcInside,
 ): Promise<ServingIpc & { readonly way: Way }> {
   const path = options.path ?? socketPath(agent_id, options.directory);
   const pipe = isPipe(path);
@@ -112,7 +126,7 @@ export async function openIpcServer(
   }
   const limits = { ...LIMITS, ...options.limits };
   const { principal = LOCAL_USER, authorize } = options;
-  const open = new Map<Socket, IpcSession>();
+  const open = new Map<Socket, IpcConnection>();
   const sockets = new Set<Socket>();
   const accept = async (socket: Socket) => {
     sockets.add(socket);
@@ -128,16 +142,16 @@ export async function openIpcServer(
     }
     if (!socket.destroyed) open.set(socket, attend(socket, allowed));
   };
-  const attend = (socket: Socket, allowed: Principal | undefined): IpcSession => {
+  const attend = (socket: Socket, allowed: Principal | undefined): IpcConnection => {
     const writer = new Writer(socket, {
       cap: limits.queue_bytes,
       blocked_ms: limits.blocked_ms,
       slow: () => {
-        session.leave("too_slow");
+        connection.close("too_slow");
         setTimeout(() => socket.destroy(), LINGER_MS).unref();
       },
     });
-    const session = openIpc(
+    const connection = openIpc(
       {
         write: (frame, patient) => writer.write(frame, patient),
         end() {
@@ -148,21 +162,26 @@ export async function openIpcServer(
       },
       allowed ? hub : NO_ACCESS,
       allowed ?? principal,
-      { transport: pipe ? "named-pipe" : "unix", message_bytes: limits.message_bytes },
+      { transport: pipe ? "named-pipe" : "unix", messageBytes: limits.message_bytes, observer },
     );
     const impatience = setTimeout(() => {
-      if (!session.subscribed) socket.destroy();
+      if (!connection.subscribed) socket.destroy();
     }, limits.request_ms);
     impatience.unref();
     socket.on("drain", () => writer.drained());
-    socket.on("data", (chunk: Uint8Array) => session.bytes(chunk));
+    socket.on("data", (chunk: Uint8Array) => {
+      const backpressure = connection.bytes(chunk);
+      if (!backpressure) return;
+      socket.pause();
+      void backpressure.then(() => socket.resume());
+    });
     socket.on("close", () => {
       clearTimeout(impatience);
       writer.abandon();
-      session.closed();
+      connection.closed();
       open.delete(socket);
     });
-    return session;
+    return connection;
   };
 
   // A listener that will say nothing more has left: half a line is none (TRN-07), as Node has it by default.
@@ -200,7 +219,7 @@ export async function openIpcServer(
       if (manifest_path && bound?.held()) rmSync(manifest_path, { force: true });
       bound?.release();
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-      for (const session of open.values()) session.leave("producer_shutdown");
+      for (const connection of open.values()) connection.close("producer_shutdown");
       const limit = setTimeout(() => {
         for (const socket of sockets) socket.destroy();
       }, LINGER_MS);

@@ -39,7 +39,8 @@ export function serveStdio(producer: Producer, options: StdioOptions = {}): Serv
   const write = own ?? ((bytes: Uint8Array) => output.write(bytes));
   const log = createLogger(options.log);
   const hub = hubOf(producer);
-  hub.observe(createObserver(log, createMetrics()));
+  const observer = createObserver(log, createMetrics());
+  const stopObserving = hub.observe(observer);
   let settle = () => {};
   const closed = new Promise<void>((resolve) => {
     settle = resolve;
@@ -50,8 +51,9 @@ export function serveStdio(producer: Producer, options: StdioOptions = {}): Serv
     over = true;
     // Whoever ended its output may still read: the answer to its last line is not kept from it.
     writer.release();
-    session.closed();
-    input.off("data", hear).off("end", gone).off("close", gone);
+    connection.closed();
+    stopObserving();
+    input.off("data", receive).off("end", gone).off("close", gone);
     // Left flowing, stdin would keep the process from ending.
     input.pause();
     settle();
@@ -63,9 +65,9 @@ export function serveStdio(producer: Producer, options: StdioOptions = {}): Serv
         return output.writableLength;
       },
     },
-    { cap: queue_bytes, blocked_ms, slow: () => session.leave("too_slow") },
+    { cap: queue_bytes, blocked_ms, slow: () => connection.close("too_slow") },
   );
-  const session = openStdio(
+  const connection = openStdio(
     {
       write: (bytes) => writer.write(bytes),
       end() {
@@ -77,17 +79,22 @@ export function serveStdio(producer: Producer, options: StdioOptions = {}): Serv
     },
     hub,
     principal,
+    observer,
   );
-  const hear = (chunk: Uint8Array | string) =>
-    session.bytes(typeof chunk === "string" ? Buffer.from(chunk) : chunk);
-  input.on("data", hear).on("end", gone).on("close", gone).on("error", gone);
+  const receive = (chunk: Uint8Array | string) => {
+    const backpressure = connection.bytes(typeof chunk === "string" ? Buffer.from(chunk) : chunk);
+    if (!backpressure) return;
+    input.pause();
+    void backpressure.then(() => over || input.resume());
+  };
+  input.on("data", receive).on("end", gone).on("close", gone).on("error", gone);
   output.on("drain", () => writer.drained());
   // The reader went away: EPIPE is an end like any other.
   output.on("error", gone).on("close", gone);
   return {
     closed,
     async close() {
-      if (!over) session.leave("producer_shutdown");
+      if (!over) connection.close("producer_shutdown");
       await closed;
     },
   };

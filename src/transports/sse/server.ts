@@ -16,7 +16,7 @@ import {
 import { parse } from "../../protocol/parse.ts";
 import type { Principal } from "../../protocol/principal.ts";
 import type { SubscriptionRejected } from "../../protocol/types.ts";
-import { whenExpired } from "../expiry.ts";
+import { onExpiry } from "../server-connection.ts";
 
 /** A response body that stays open. */
 export interface TextStream {
@@ -286,7 +286,7 @@ export function createSseServer(hub: HubPort, options: SseOptions) {
       close(code);
     };
     const stopHeartbeat = options.every(options.heartbeat_ms, () => void stream.write(SSE_HEARTBEAT));
-    const stopExpiry = whenExpired(principal, () => leave("credential_expired"));
+    const stopExpiry = onExpiry(principal, () => leave("credential_expired"));
     // Something at once, so that proxies pass the headers on; and a pause of its own for everyone, because EventSource
     // has no jitter: a crowd that lost its agent would come back as one (F16).
     void stream.write(`: connected\n${retryLine(options.random)}${keepId(lastEventId)}\n`);

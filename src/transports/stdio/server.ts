@@ -1,8 +1,8 @@
 /**
  * AAEP as JSON-RPC over a process's pipes (B.6, CON-62), the producer's side. `params` and `result` are the AAEP message
- * itself; a rejection is an ordinary result, and JSON-RPC errors speak of the RPC layer alone. The six methods:
- * aaep.subscribe and aaep.renegotiate are asked and answered; aaep.event, aaep.reply and aaep.close are only told;
- * aaep.ping may be asked by either side. The messages of our extension come as aaep.reply: their `type` says what they are.
+ * itself; a rejection is an ordinary result, and JSON-RPC errors concern the RPC layer only. aaep.subscribe and
+ * aaep.renegotiate are requests; aaep.event, aaep.reply and aaep.close are notifications; either side may send
+ * aaep.ping. Messages of our extension arrive as aaep.reply: their `type` tells what they are.
  */
 import { MOST_MESSAGE_BYTES } from "../../framing/bytes.ts";
 import {
@@ -20,18 +20,19 @@ import type { HubPort } from "../../protocol/hub-port.ts";
 import { hasDuplicateKeys } from "../../protocol/limits.ts";
 import { type Parsed, parseValue } from "../../protocol/parse.ts";
 import type { Principal } from "../../protocol/principal.ts";
-import { type Answer, openLine } from "../open-line.ts";
+import { type ConnectionObserver, ServerConnection } from "../server-connection.ts";
 
-interface ServerPipe {
+interface PipeOutput {
   write(bytes: Uint8Array): Promise<void> | undefined;
-  /** Sends what is waiting, and ends. */
+  /** Ends the stream after everything written has been sent. */
   end(): void;
 }
 
-interface StdioSession {
-  bytes(chunk: Uint8Array): void;
+interface StdioConnection {
+  /** A promise is backpressure: read nothing more until it settles. */
+  bytes(chunk: Uint8Array): Promise<void> | undefined;
   closed(): void;
-  leave(code: CloseCode): void;
+  close(code: CloseCode): void;
 }
 
 /** What each method's params must be. */
@@ -45,55 +46,67 @@ const TYPES: Readonly<Record<string, (type: string) => boolean>> = {
 /** An envelope around the largest message. */
 const ENVELOPE_BYTES = 4_096;
 
-export function openStdio(pipe: ServerPipe, hub: HubPort, principal: Principal): StdioSession {
+export function openStdio(
+  pipe: PipeOutput,
+  hub: HubPort,
+  principal: Principal,
+  observer?: ConnectionObserver,
+): StdioConnection {
   const decoder = createLineDecoder(MOST_MESSAGE_BYTES + ENVELOPE_BYTES);
   let ended = false;
-  const line = (text: string) => void pipe.write(encodeLine(text));
-  const session = openLine(
+  const writeLine = (text: string) => void pipe.write(encodeLine(text));
+  const connection = new ServerConnection(
     {
       transport: "stdio",
       framing: "json-rpc",
-      // The process's end is the subscription's: there is no other line to come back on (RPC-05).
-      outlived: false,
+      // When the process ends, so does the subscription: there is no other connection to resume on (RPC-05).
+      resumable: false,
+      hasCloseCodes: false,
       encode: ({ json }) => encodeLine(rpcNotification("aaep.event", json)),
       write: (frame) => pipe.write(frame),
       tell: (message) =>
-        line(
+        writeLine(
           rpcNotification(
             message.type === "subscription.close" ? "aaep.close" : "aaep.event",
             JSON.stringify(message),
           ),
         ),
-      end() {
+      close() {
         ended = true;
         pipe.end();
       },
     },
     hub,
     principal,
+    observer,
   );
 
-  function call(method: string, id: RpcId | undefined, params: unknown, text: string): void {
-    const respond = (make: (id: RpcId) => string) => id !== undefined && line(make(id));
-    if (method === "aaep.ping") return void respond((to) => rpcResult(to, "{}"));
+  function call(
+    method: string,
+    id: RpcId | undefined,
+    params: unknown,
+    text: string,
+  ): Promise<void> | undefined {
+    const respond = (make: (id: RpcId) => string): undefined => {
+      if (id !== undefined) writeLine(make(id));
+    };
+    if (method === "aaep.ping") return respond((to) => rpcResult(to, "{}"));
     const fits = Object.hasOwn(TYPES, method) ? TYPES[method] : undefined;
-    if (!fits) return void respond((to) => rpcError(to, RPC_ERRORS.method));
-    if (typeof params !== "object" || params === null || Array.isArray(params)) {
-      return void respond((to) => rpcError(to, RPC_ERRORS.params));
-    }
+    if (!fits) return respond((to) => rpcError(to, RPC_ERRORS.method));
+    if (typeof params !== "object" || params === null || Array.isArray(params))
+      return respond((to) => rpcError(to, RPC_ERRORS.params));
     const parsed = checked(parseValue(params, { mode: "tolerant" }), fits, text);
-    let answered = false;
-    const done = session.receive(parsed, (answer: Answer) => {
-      answered = true;
-      respond((to) => rpcResult(to, JSON.stringify(answer)));
-    });
-    // Whoever put an id on it waits for an answer, and learns from it nothing but that it came (A02).
-    void done.then(() => {
-      if (!answered) respond((to) => (parsed.ok ? rpcResult(to, "{}") : rpcError(to, RPC_ERRORS.params)));
-    });
+    // A request with an id is always answered; the answer says only that it arrived (A02).
+    return connection.receive(parsed, (answer) =>
+      respond((to) =>
+        answer || parsed.ok
+          ? rpcResult(to, answer ? JSON.stringify(answer) : "{}")
+          : rpcError(to, RPC_ERRORS.params),
+      ),
+    );
   }
 
-  function take(bytes: Uint8Array): void {
+  function receive(bytes: Uint8Array): Promise<void> | undefined {
     const text = lineText(bytes);
     const message = parseRpc(text);
     switch (message.kind) {
@@ -102,26 +115,29 @@ export function openStdio(pipe: ServerPipe, hub: HubPort, principal: Principal):
       case "notification":
         return call(message.method, undefined, message.params, text!);
       case "fault":
-        return line(rpcError(message.id, message));
+        writeLine(rpcError(message.id, message));
     }
+    return undefined;
   }
 
   return {
     bytes(chunk) {
-      if (ended) return;
-      for (const bytes of decoder.feed(chunk)) if (!ended) take(bytes);
+      let backpressure: Promise<void> | undefined;
+      if (ended) return undefined;
+      for (const bytes of decoder.feed(chunk)) if (!ended) backpressure = receive(bytes) ?? backpressure;
       if (decoder.fault && !ended) {
-        line(
+        writeLine(
           rpcError(null, {
             code: RPC_ERRORS.request.code,
             message: `A line may have at most ${MOST_MESSAGE_BYTES} bytes.`,
           }),
         );
-        session.leave("too_large");
+        connection.close("too_large");
       }
+      return backpressure;
     },
-    closed: session.closed,
-    leave: session.leave,
+    closed: () => connection.closed(),
+    close: (code) => connection.close(code),
   };
 }
 
@@ -131,7 +147,7 @@ const refused = (type: string | undefined, code: string, message: string, ruling
   issues: [{ path: "", code, message, ruling }],
 });
 
-/** A decision must be readable in one way only, the envelope included (A14); and a method carries only what its name says. */
+/** A reply with a repeated key is ambiguous, so it is refused (A14); and a method carries only what its name says. */
 function checked(parsed: Parsed, fits: (type: string) => boolean, text: string): Parsed {
   if (!parsed.ok) return parsed;
   const { type } = parsed.message;
