@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { findBrowserProblems, findSubscribeSize } from "./check/browser.mjs";
 import { findUnused } from "./check/unused.mjs";
+import { FOLDERS, install } from "./install.mjs";
 import { binOf, root, run } from "./run.mjs";
 
 const failures = [];
@@ -39,20 +40,22 @@ async function exportProblems() {
 }
 
 /** A fresh clone must install from whatever registry its owner uses, on every platform. */
-function lockfileProblems() {
-  const { packages } = JSON.parse(readFileSync(join(root, "package-lock.json"), "utf8"));
+const lockfileProblems = () => [".", ...Object.keys(FOLDERS)].flatMap(lockfileProblemsIn);
+
+function lockfileProblemsIn(folder) {
+  const { packages } = JSON.parse(readFileSync(join(root, folder, "package-lock.json"), "utf8"));
   const problems = [];
   for (const [name, { resolved, optionalDependencies = {} }] of Object.entries(packages)) {
     if (/^https?:/.test(resolved ?? "")) {
       problems.push(
-        `${name} is tied to ${new URL(resolved).host}; run npm install with the project's .npmrc`,
+        `${folder}: ${name} is tied to ${new URL(resolved).host}; run npm install with the project's .npmrc`,
       );
     }
     for (const optional of Object.keys(optionalDependencies)) {
       const found = packages[`${name}/node_modules/${optional}`] ?? packages[`node_modules/${optional}`];
       if (!found)
         problems.push(
-          `${name} wants ${optional}, which the lockfile lacks; npm ci would fail. Pin another version`,
+          `${folder}: ${name} wants ${optional}, which the lockfile lacks; npm ci would fail. Pin another version`,
         );
     }
   }
@@ -61,11 +64,16 @@ function lockfileProblems() {
 
 await step("build", () => exit(run(join(root, "scripts/build.mjs"))));
 await step("types", () => exit(run(binOf("typescript", "tsc"), ["-p", "tsconfig.json"])));
+await step("the benchmarks' types", () =>
+  install("bench")
+    ? exit(run(binOf("typescript", "tsc"), ["-p", "bench/tsconfig.json"]))
+    : ["the benchmarks' packages are not installed"],
+);
 await step("lint and format", () =>
   exit(run(binOf("@biomejs/biome", "biome"), ["check", "--error-on-warnings", "."])),
 );
 await step("exports", exportProblems);
-await step("lockfile", lockfileProblems);
+await step("lockfiles", lockfileProblems);
 await step("unused code", findUnused);
 await step("browser entry points: no Node, no eval", findBrowserProblems);
 await step("size of subscribe in a page", findSubscribeSize);

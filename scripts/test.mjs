@@ -2,11 +2,21 @@
 import { readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { install } from "./install.mjs";
 import { binOf, must, root, run } from "./run.mjs";
 
 const long = process.argv.includes("--long");
 const rest = process.argv.slice(2).filter((argument) => argument !== "--long");
 must("Generating", run(join(root, "scripts/generate.mjs")));
+
+/** Tests that need packages of a folder with a manifest of its own. Without a network they are skipped, except in CI. */
+const NEEDS = {
+  "test/examples.test.ts": ["examples/ai-sdk", "examples/langgraph", "examples/openai-agents"],
+  "test/grpc/strangers.test.ts": ["tools/buf"],
+};
+const filters = rest.filter((argument) => !argument.startsWith("-"));
+for (const [file, folders] of Object.entries(NEEDS))
+  if (filters.length === 0 || filters.some((filter) => file.includes(filter))) folders.forEach(install);
 
 const report = join(tmpdir(), `earshot-tests-${process.pid}.json`);
 const status = run(

@@ -18,7 +18,7 @@ const pages = [
     .filter((name) => name.endsWith(".md"))
     .map((name) => `docs/${name}`),
   ...readdirSync(join(root, "examples"), { recursive: true, encoding: "utf8" })
-    .filter((name) => name.endsWith(".md"))
+    .filter((name) => name.endsWith(".md") && !/\bnode_modules\b/.test(name))
     .map((name) => `examples/${name}`),
 ];
 const read = (page: string) => readFileSync(join(root, page), "utf8");

@@ -41,14 +41,15 @@ const elsewhere = {
       }),
     ),
 };
-const from = (contents, plugins = []) =>
-  bundle({ stdin: { contents, resolveDir: root }, plugins, external: ["node:*"] });
+const from = (folder, contents, plugins = []) =>
+  bundle({ stdin: { contents, resolveDir: join(root, folder) }, plugins, external: ["node:*"] });
 
-/** Ours beside what others ask a page to load for hearing an agent. */
+/** The size of `subscribe`, next to what other protocols' clients weigh (packages of bench/). */
 export async function findSubscribeSize() {
-  const ours = await from('export { subscribe } from "./src/subscriber/index.ts";', [elsewhere]);
-  const agUi = await from('export { HttpAgent } from "@ag-ui/client";');
+  const ours = await from(".", 'export { subscribe } from "./src/subscriber/index.ts";', [elsewhere]);
+  const agUi = await from("bench", 'export { HttpAgent } from "@ag-ui/client";');
   const mcp = await from(
+    "bench",
     'export { Client } from "@modelcontextprotocol/sdk/client/index.js";' +
       'export { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";',
   );

@@ -1,12 +1,12 @@
 // Clients nobody here wrote: buf, which is Go, asks by reflection what there is; Python's grpcio holds a whole conversation.
 import { execFile, spawn, spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { afterAll, describe, expect, it } from "vitest";
+import { isInstalled } from "../../scripts/install.mjs";
 import { fileDescriptor } from "../../src/transports/grpc/descriptor.ts";
 import { answerReflection } from "../../src/transports/grpc/reflection.ts";
 import { field, readFields } from "../../src/transports/grpc/wire.ts";
@@ -15,15 +15,18 @@ import type { Message } from "./support.ts";
 import { eventually, later, REQUEST, world } from "./support.ts";
 
 const proto = fileURLToPath(new URL("../../proto", import.meta.url));
-const buf = join(createRequire(import.meta.url).resolve("@bufbuild/buf/package.json"), "../bin/buf");
+const buf = fileURLToPath(new URL("../../tools/buf/node_modules/@bufbuild/buf/bin/buf", import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), "earshot-grpc-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const python = process.env["EARSHOT_PYTHON"] ?? "/usr/bin/python3";
 const hasPython = spawnSync(python, ["-c", "import grpc, google.protobuf"]).status === 0;
 // Without it such tests are skipped on a person's machine; CI must have it.
-const skips = !hasPython && process.env["CI"] !== "true";
-const note = skips
+const isCI = process.env["CI"] === "true";
+const lacksBuf = !isInstalled("tools/buf") && !isCI;
+const bufNote = lacksBuf ? " (skipped: no buf; with a network: node scripts/install.mjs tools/buf)" : "";
+const lacksPython = !hasPython && !isCI;
+const pythonNote = lacksPython
   ? " (skipped: no grpcio; apt-get install python3-grpcio, or name a Python that has it in EARSHOT_PYTHON)"
   : "";
 
@@ -40,7 +43,7 @@ function run(file: string, args: readonly string[]): Promise<string> {
 const look = (url: string, ...args: string[]) =>
   run(process.execPath, [buf, "curl", "--http2-prior-knowledge", "--protocol", "grpc", ...args, url]);
 
-describe("proto/aaep/v1/aaep.proto", () => {
+describe.skipIf(lacksBuf)(`proto/aaep/v1/aaep.proto${bufNote}`, () => {
   it("compiles, is formatted, and says exactly what reflection shows: GRPC-01, GRPC-02", async () => {
     const image = join(folder, "image.binpb");
     await run(process.execPath, [
@@ -57,7 +60,7 @@ describe("proto/aaep/v1/aaep.proto", () => {
   });
 });
 
-describe("server reflection", () => {
+describe.skipIf(lacksBuf)(`server reflection${bufNote}`, () => {
   it.each(["grpc-v1", "grpc-v1alpha"])(
     "by %s shows an ordinary tool what can be called: TRN-17, GRPC-01",
     async (version) => {
@@ -128,7 +131,7 @@ describe("server reflection", () => {
   });
 });
 
-describe.skipIf(skips)(`Python's grpcio${note}`, () => {
+describe.skipIf(lacksBuf || lacksPython)(`Python's grpcio${bufNote}${pythonNote}`, () => {
   const descriptors = join(folder, "aaep.binpb");
   const listener = fileURLToPath(new URL("listener.py", import.meta.url));
   const start = async (port: number, token: string) => {
