@@ -3,4 +3,4 @@ export declare function bundleInspector(): Promise<{
   files: { name: string; text: string }[];
   first: number;
 }>;
-export declare function writeInspector(folder?: string): Promise<number>;
+export declare function writeInspector(folder: string): Promise<number>;

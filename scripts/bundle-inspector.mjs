@@ -1,7 +1,6 @@
 // Bundles the Inspector: dist/inspector/index.html with its styles, its script and the pieces it fetches when needed.
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { pathToFileURL } from "node:url";
 import { gzipSync } from "node:zlib";
 import { bundleWeb } from "./bundle-web.mjs";
 import { root } from "./run.mjs";
@@ -19,18 +18,10 @@ export async function bundleInspector() {
   return { files: [...own, ...files.filter(({ name }) => name !== "earshot-live.js")], first };
 }
 
-/** Writes them where `serve` looks for them. */
-export async function writeInspector(folder = join(root, "dist/inspector")) {
+/** Writes them into a folder; returns the size of the first load. */
+export async function writeInspector(folder) {
   const { files, first } = await bundleInspector();
   mkdirSync(folder, { recursive: true });
   for (const { name, text } of files) writeFileSync(join(folder, name), text);
   return first;
 }
-
-async function main() {
-  const first = await writeInspector();
-  console.log(`Inspector: ${first} bytes min+gzip at first, at most ${MOST_FIRST_BYTES}`);
-  if (first > MOST_FIRST_BYTES) process.exitCode = 1;
-}
-
-if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) await main();

@@ -2,6 +2,8 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
+import { bundleInspector, MOST_FIRST_BYTES } from "./bundle-inspector.mjs";
+import { bundleWeb, MOST_BYTES } from "./bundle-web.mjs";
 import { findBrowserProblems, findSubscribeSize } from "./check/browser.mjs";
 import { findUnused } from "./check/unused.mjs";
 import { FOLDERS, install } from "./install.mjs";
@@ -77,4 +79,14 @@ await step("lockfiles", lockfileProblems);
 await step("unused code", findUnused);
 await step("browser entry points: no Node, no eval", findBrowserProblems);
 await step("size of subscribe in a page", findSubscribeSize);
+await step("size of the element and the Inspector", async () => {
+  const { size } = await bundleWeb();
+  const { first } = await bundleInspector();
+  return [
+    ["earshot-live.js", size("earshot-live.js"), MOST_BYTES],
+    ["the Inspector's first load", first, MOST_FIRST_BYTES],
+  ].flatMap(([name, bytes, most]) =>
+    bytes > most ? [`${name} is ${bytes} bytes min+gzip; at most ${most}`] : [],
+  );
+});
 process.exit(failures.length === 0 ? 0 : 1);
