@@ -2,6 +2,7 @@
  * What a command is: data for help, completion and the parser, and one function. A command touches the world only
  * through `Io`, so that tests can be its terminal.
  */
+import { resolve } from "node:path";
 import type { Readable, Writable } from "node:stream";
 
 export interface Flag {
@@ -116,3 +117,13 @@ export function wholeNumber(
   if (/^\d+$/.test(text) && value >= least && value <= most) return value;
   throw usage(`--${name} takes a whole number from ${least} to ${most}, not "${text}".`);
 }
+
+/** The option that names the directory of a log. */
+export const DATA_FLAG = {
+  type: "string",
+  value: "DIR",
+  help: "Directory of the log; default .earshot.",
+} as const satisfies Flag;
+
+export const dataDirectory = (io: Io, given: string | undefined): string =>
+  resolve(io.cwd, given ?? ".earshot");

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { writeInspector } from "../../scripts/bundle-inspector.mjs";
 import { createDemo, type Demo } from "../../src/cli/demo/agent.ts";
-import { DEMO_PATH, demoRoutes } from "../../src/cli/demo/routes.ts";
+import { DEMO_PATH, demoRoutes } from "../../src/cli/demo/server.ts";
 import type { Producer } from "../../src/producer/producer.ts";
 import { type ServeOptions, type Serving, serve } from "../../src/server/index.ts";
 import { tellSession } from "../support/four-listeners.ts";

@@ -1,12 +1,9 @@
 /** The demo agent by itself: every scenario to its end, in every language, with answers, without, and stopped. */
 import fc from "fast-check";
 import { afterEach, describe, expect, it } from "vitest";
-import { createDemo, type Demo } from "../../src/cli/demo/agent.ts";
-import { addressIn, nameIn, numberIn, placeIn, recordIn } from "../../src/cli/demo/details.ts";
-import { languageOf, matchScenario } from "../../src/cli/demo/match.ts";
-import { piecesOf } from "../../src/cli/demo/pieces.ts";
-import { HOUSEHOLD, SCENARIOS } from "../../src/cli/demo/scenarios.ts";
-import { LANGUAGES } from "../../src/cli/demo/words.ts";
+import { createDemo, type Demo, piecesOf } from "../../src/cli/demo/agent.ts";
+import { addressIn, LANGUAGES, nameIn, numberIn, placeIn, recordIn } from "../../src/cli/demo/scenario.ts";
+import { HOUSEHOLD, languageOf, matchScenario, SCENARIOS } from "../../src/cli/demo/scenarios.ts";
 import type { Clock } from "../../src/index.ts";
 import { type AwaitingClarification, type CoreEvent, parseValue } from "../../src/protocol/index.ts";
 import { startLifecycle, stepLifecycle } from "../../src/protocol/lifecycle.ts";

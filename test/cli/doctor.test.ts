@@ -2,8 +2,8 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeEach, describe, expect, it } from "vitest";
+import { type Finding, nodeFinding } from "../../src/cli/commands/doctor.ts";
 import { run } from "../../src/cli/run.ts";
-import { type Finding, nodeFinding } from "../../src/cli/tools/checks.ts";
 import { startAgent } from "./capture-support.ts";
 import { earshot, runProgram, start, terminal } from "./support.ts";
 

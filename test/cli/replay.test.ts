@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import fc from "fast-check";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { createPace } from "../../src/cli/tools/pace.ts";
+import { createPace } from "../../src/cli/commands/replay.ts";
 import { createProducer } from "../../src/index.ts";
 import type { Serving } from "../../src/server/index.ts";
 import { subscribe } from "../../src/subscriber/index.ts";

@@ -101,7 +101,7 @@ describe("earshot validate", () => {
         fc.constantFrom("lines", "list", "indented"),
         fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 20 }),
         async (values, how, cuts) => {
-          const { readDocuments } = await import("../../src/cli/tools/documents.ts");
+          const { readDocuments } = await import("../../src/cli/json-documents.ts");
           const given = values.map((value) => ({ value }));
           const text =
             how === "lines" ? lines(...given) : JSON.stringify(given, undefined, how === "indented" ? 1 : 0);

@@ -4,7 +4,7 @@ import type { AgentEvent } from "../../protocol/index.ts";
 import { neutralize } from "../../subscriber/announcer.ts";
 import { type Subscriber, subscribe } from "../../subscriber/index.ts";
 import { CommandError, command, EXIT, type Io, print, say, usage } from "../command.ts";
-import { askDemo, findDemo } from "../demo/find.ts";
+import { askDemo, findDemo } from "../demo/client.ts";
 
 export default command({
   takes: "[request...]",

@@ -4,10 +4,18 @@ import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { type AuditEntry, recordOf, type SignedHead, verifyRecord } from "../../hub/record.ts";
 import { readLog } from "../../stores/embedded/store.ts";
-import { CommandError, command, EXIT, type Io, print, say, usage } from "../command.ts";
-import { DATA, dataDirectory } from "../store/directory.ts";
-import { fileError, openInput } from "../tools/input.ts";
-import { count, plain, printed } from "../tools/output.ts";
+import {
+  CommandError,
+  command,
+  DATA_FLAG,
+  dataDirectory,
+  EXIT,
+  type Io,
+  print,
+  say,
+  usage,
+} from "../command.ts";
+import { count, fileError, openInput, plain, printed } from "../io.ts";
 
 interface Kept {
   readonly entries: readonly AuditEntry[];
@@ -22,7 +30,7 @@ export default command({
   about:
     "The record: what was asked, in which words to whom, what was answered, by whom, and what came of it. verify says whether an entry was changed, removed, inserted or moved. export writes it as JSON Lines, which verify and show read again. Values that were redacted stay hidden, and the rest still verifies.",
   flags: {
-    data: DATA,
+    data: DATA_FLAG,
     session: { type: "string", value: "ID", help: "Only this session (show)." },
     key: {
       type: "string",

@@ -10,9 +10,9 @@ import {
   transportFor,
 } from "../../subscriber/index.ts";
 import { CommandError, command, EXIT, type Io, say, stopped, usage, wholeNumber } from "../command.ts";
+import { count, plain } from "../io.ts";
 import { chooseAgent } from "../listen/find.ts";
 import { openLine } from "../listen/open-line.ts";
-import { count, plain } from "../tools/output.ts";
 
 /** Where a reader is slower than the agent for so long, the capture ends and says so. */
 const MOST_WAITING_BYTES = 64 * 1024 * 1024;

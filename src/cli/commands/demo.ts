@@ -3,11 +3,10 @@
 import type { LogEntry } from "../../server/index.ts";
 import { type Subscriber, subscribe } from "../../subscriber/index.ts";
 import { CommandError, command, EXIT, type Io, print, say, stopped, usage, wholeNumber } from "../command.ts";
-import { DEFAULT_PORT, type Host, openHost } from "../demo/host.ts";
 import { transfer } from "../demo/household/bank.ts";
-import type { Scenario } from "../demo/scenario.ts";
+import { LANGUAGES, type Scenario, type Words } from "../demo/scenario.ts";
 import { AWKWARD, HOUSEHOLD, scenarioNamed } from "../demo/scenarios.ts";
-import { LANGUAGES, type Words } from "../demo/words.ts";
+import { DEFAULT_PORT, type Host, openHost } from "../demo/server.ts";
 import { asTag, systemLanguage } from "../listen/language.ts";
 import { listenIn } from "../listen/listen-in.ts";
 

@@ -2,7 +2,7 @@
 import { calculateJwkThumbprint } from "jose";
 import { generateSigningKey } from "../../server/index.ts";
 import { command, EXIT, print, say, usage } from "../command.ts";
-import { isPrivate, publicHalf, readKeys, writeKey } from "../tools/signing-keys.ts";
+import { isPrivate, publicHalf, readKeys, writeKey } from "../key-files.ts";
 
 export default command({
   takes: "[key-file]",

@@ -1,10 +1,14 @@
 /** `earshot log`: what an agent said, from the files it is kept in, while the agent runs or afterwards. */
 import { resolve } from "node:path";
-import { backupLog, type LogReading, readLog, restoreLog } from "../../stores/embedded/store.ts";
-import { command, EXIT, type Io, say, usage, wholeNumber } from "../command.ts";
-import { DATA, dataDirectory } from "../store/directory.ts";
-import { entryJson, entryLine } from "../store/entry-line.ts";
-import { count, plain, printed } from "../tools/output.ts";
+import {
+  backupLog,
+  type LogEntry,
+  type LogReading,
+  readLog,
+  restoreLog,
+} from "../../stores/embedded/store.ts";
+import { command, DATA_FLAG, dataDirectory, EXIT, type Io, say, usage, wholeNumber } from "../command.ts";
+import { count, plain, printed } from "../io.ts";
 
 const ACTIONS = ["show", "sessions", "backup", "restore"] as const;
 /** How often a log that is followed is looked at. */
@@ -16,7 +20,7 @@ export default command({
   about:
     "Looks into the log an agent keeps with earshot serve. Reading changes nothing and needs nobody to stop. backup copies the log into an empty directory, also while it is written. restore makes a log in the data directory out of such a copy: it is then another log, and listeners are told of a gap.",
   flags: {
-    data: DATA,
+    data: DATA_FLAG,
     session: { type: "string", value: "ID", help: "Only this session." },
     from: { type: "string", value: "NUMBER", help: "Begin with this entry." },
     follow: { type: "boolean", short: "f", help: "Go on with what is written, until Ctrl+C." },
@@ -127,3 +131,20 @@ const pause = ({ signal }: Io): Promise<void> =>
     const timer = setTimeout(stop, LOOK_MS);
     signal.addEventListener("abort", stop);
   });
+
+type Event = Readonly<Record<string, unknown>>;
+
+/** Where the words of an event are, the first that it has. */
+const WORDS = ["summary_normal", "summary_terse", "action", "question", "chunk", "reason"];
+
+/** Place, time, session, what happened, and its words: one line, read from left to right. */
+export function entryLine({ seq, event }: LogEntry): string {
+  const fields = event as unknown as Event;
+  const words = WORDS.map((name) => fields[name]).find((value) => typeof value === "string" && value !== "");
+  const type = String(fields["type"]).replace("aaep:agent.", "");
+  const parts = [`${seq}`, String(fields["timestamp"] ?? ""), String(fields["session_id"]), type];
+  return plain(`${parts.filter(Boolean).join(" ")}${words === undefined ? "" : `: ${String(words)}`}`);
+}
+
+export const entryJson = (entry: LogEntry): string =>
+  JSON.stringify(entry, (name, value) => (name === "reply_token" ? "(hidden)" : value));

@@ -1,14 +1,12 @@
 /** `earshot replay`: a recording served again, as slowly as it happened, faster, or step by step. */
-import { setImmediate, setTimeout as sleep } from "node:timers/promises";
+import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
 import { createProducer, EarshotError, type Producer } from "../../index.ts";
 import type { AgentEvent } from "../../protocol/index.ts";
 import { type LogEntry, type Serving, serve } from "../../server/index.ts";
 import { CommandError, command, EXIT, type Io, print, say, stopped, usage, wholeNumber } from "../command.ts";
-import { createAudience } from "../tools/audience.ts";
-import { count, plain } from "../tools/output.ts";
-import { createPace } from "../tools/pace.ts";
-import { Recent } from "../tools/recent.ts";
-import { type Contents, contentsOf, readRecording } from "../tools/recording.ts";
+import { count, plain } from "../io.ts";
+import { type Contents, contentsOf, readRecording } from "../recording.ts";
+import { BoundedMap } from "../stream-check.ts";
 
 /** setTimeout fires at once beyond this. */
 const LONGEST_WAIT = 2_000_000_000;
@@ -170,7 +168,7 @@ const isLast = ({ type }: AgentEvent): boolean =>
 async function play(io: Io, producer: Producer, file: string, cue: Cue): Promise<number> {
   let left = 0;
   let timestamp = "";
-  const ended = new Recent<true>(10_000);
+  const ended = new BoundedMap<true>(10_000);
   for await (const { line, event, wrong } of readRecording(io, file)) {
     try {
       if (!event) throw new Error(wrong);
@@ -182,7 +180,7 @@ async function play(io: Io, producer: Producer, file: string, cue: Cue): Promise
       await producer.relay({ ...event, timestamp }, { recorded: true });
       if (isLast(event)) ended.set(event.session_id, true);
       // What was sent gets a chance to leave before there is more.
-      await setImmediate();
+      await nextTurn();
     } catch (error) {
       io.signal.throwIfAborted();
       left++;
@@ -191,4 +189,66 @@ async function play(io: Io, producer: Producer, file: string, cue: Cue): Promise
     }
   }
   return left;
+}
+
+/** When a recorded event is due: by its timestamp relative to the first one, divided by the speed. */
+export interface Pace {
+  /** Milliseconds to wait from `now` for an event recorded at `at`. */
+  wait(at: number, now: number): number;
+}
+
+export function createPace(speed: number): Pace {
+  let began: { readonly recorded: number; readonly now: number } | undefined;
+  let latest = 0;
+  return {
+    wait(at, now) {
+      // Sessions may be mixed, and clocks set back: nothing waits for a time that has passed in the recording.
+      if (!Number.isNaN(at)) latest = began ? Math.max(latest, at) : at;
+      began ??= { recorded: latest, now };
+      return Math.max(0, began.now + (latest - began.recorded) / speed - now);
+    },
+  };
+}
+
+/** Who listens to a replay, according to the server's log: when the first one arrives, and when the last one has left. */
+export interface Audience {
+  /** Hand it every log entry. */
+  hear(entry: LogEntry): void;
+  readonly arrived: Promise<void>;
+  /** Resolves once no subscription is left, or is left already. */
+  gone(): Promise<void>;
+  close(): void;
+}
+
+/** So long after a line dropped, whoever had it is looked for once more. */
+const LOST_MS = 65_000;
+
+/** `subscriptions`: how many there are, those included that dropped and may come back. */
+export function createAudience(subscriptions: () => number): Audience {
+  let come = () => {};
+  let leave: (() => void) | undefined;
+  let again: NodeJS.Timeout | undefined;
+  const arrived = new Promise<void>((resolve) => {
+    come = resolve;
+  });
+  const look = () => {
+    if (subscriptions() === 0) leave?.();
+  };
+  return {
+    arrived,
+    hear({ event }) {
+      if (event === "stream_opened") come();
+      if (event !== "stream_closed") return;
+      // The log speaks first, then the subscription goes.
+      setImmediate(look);
+      clearTimeout(again);
+      again = setTimeout(look, LOST_MS);
+    },
+    gone: () =>
+      new Promise((resolve) => {
+        leave = resolve;
+        look();
+      }),
+    close: () => clearTimeout(again),
+  };
 }

@@ -6,9 +6,20 @@ import { type AuditLog, createRecord } from "../../hub/record.ts";
 import type { Producer } from "../../index.ts";
 import { type ServeOptions, serve } from "../../server/index.ts";
 import { openEmbeddedStore } from "../../stores/embedded/store.ts";
-import { CommandError, command, EXIT, type Io, print, say, stopped, usage, wholeNumber } from "../command.ts";
-import { DATA, dataDirectory } from "../store/directory.ts";
-import { plain } from "../tools/output.ts";
+import {
+  CommandError,
+  command,
+  DATA_FLAG,
+  dataDirectory,
+  EXIT,
+  type Io,
+  print,
+  say,
+  stopped,
+  usage,
+  wholeNumber,
+} from "../command.ts";
+import { plain } from "../io.ts";
 
 const DAY_MS = 86_400_000;
 const MIB = 1024 * 1024;
@@ -19,7 +30,7 @@ export default command({
   about:
     "Runs an agent of yours. The module's default export is a function that is given { store, audit } and gives back a producer: export default ({ store, audit }) => createProducer({ agent_id, store, audit }). Everything it says is kept on disk before anybody hears it, and after a crash the same command goes on where it was.",
   flags: {
-    data: DATA,
+    data: DATA_FLAG,
     port: { type: "string", value: "PORT", help: "4600 by default; 0 takes any that is free." },
     host: { type: "string", value: "ADDRESS", help: "127.0.0.1 by default: this machine only." },
     inspector: {
@@ -164,4 +175,4 @@ async function start(make: Make, { store, audit }: AuditLog, module: string): Pr
 }
 
 const isProducer = (value: unknown): value is Producer =>
-  typeof value === "object" && value !== null && "hub" in value && "identity" in value;
+  typeof value === "object" && value !== null && "run" in value && "identity" in value;

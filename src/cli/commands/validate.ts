@@ -2,10 +2,9 @@
 import { REQUIREMENTS } from "../../conformance/requirements.ts";
 import { type AgentEvent, type Issue, type ParseOptions, parse } from "../../protocol/index.ts";
 import { command, EXIT, type Io, say, usage } from "../command.ts";
-import { type Document, readDocuments } from "../tools/documents.ts";
-import { openInput } from "../tools/input.ts";
-import { count, plain, printed } from "../tools/output.ts";
-import { createStreamCheck, type StreamCheck } from "../tools/stream-check.ts";
+import { count, openInput, plain, printed } from "../io.ts";
+import { type Document, readDocuments } from "../json-documents.ts";
+import { createStreamCheck, type StreamCheck } from "../stream-check.ts";
 
 interface Result {
   readonly file: string;

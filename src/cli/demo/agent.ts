@@ -15,12 +15,17 @@ import {
   type Summary,
 } from "../../index.ts";
 import { systemClock } from "../../subscriber/index.ts";
-import { languageOf, matchScenario } from "./match.ts";
 import { PHRASES } from "./phrases/index.ts";
-import { piecesOf } from "./pieces.ts";
-import type { Act, Play, Scenario } from "./scenario.ts";
-import { SCENARIOS, scenarioNamed } from "./scenarios.ts";
-import { LANGUAGES, type Language, NOT_DONE, THAT_WAS_ALL } from "./words.ts";
+import {
+  type Act,
+  LANGUAGES,
+  type Language,
+  NOT_DONE,
+  type Play,
+  type Scenario,
+  THAT_WAS_ALL,
+} from "./scenario.ts";
+import { languageOf, matchScenario, SCENARIOS, scenarioNamed } from "./scenarios.ts";
 
 type LogStore = NonNullable<ProducerOptions["store"]>;
 
@@ -218,3 +223,19 @@ function unawaited<T>(work: Promise<T>): Promise<T> {
 
 /** Not an error: the session ended while its scenario waited for something. */
 class Stopped extends Error {}
+
+/** Splits text into chunks as a model would stream it: a few words at a time, never half a word. */
+const PIECE = 24;
+
+export function piecesOf(text: string, language: string): string[] {
+  const segmenter = new Intl.Segmenter(language, { granularity: "word" });
+  const pieces: string[] = [];
+  let piece = "";
+  for (const { segment } of segmenter.segment(text)) {
+    piece += segment;
+    if (piece.length < PIECE && !segment.includes("\n")) continue;
+    pieces.push(piece);
+    piece = "";
+  }
+  return piece === "" ? pieces : [...pieces, piece];
+}

@@ -1,7 +1,5 @@
 /** The bank: a look that harms nobody, and the transfer that this project is about. */
-import { nameIn, numberIn } from "../details.ts";
-import type { Scenario } from "../scenario.ts";
-import { PRETENDED, PRETENDS, together, type Words } from "../words.ts";
+import { nameIn, numberIn, PRETENDED, PRETENDS, type Scenario, together, type Words } from "../scenario.ts";
 
 const LOOKING: Words = {
   en: "Checking your balance.",

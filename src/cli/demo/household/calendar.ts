@@ -1,6 +1,5 @@
 /** Calendar and kitchen: a booking that can be undone, a number, a choice, a yes or no. */
-import type { Scenario } from "../scenario.ts";
-import { PRETENDED, PRETENDS, together, type Words } from "../words.ts";
+import { PRETENDED, PRETENDS, type Scenario, together, type Words } from "../scenario.ts";
 
 export const room: Scenario = {
   name: "room",

@@ -1,6 +1,5 @@
 /** Tools that only look: fetching something, and running a project's tests with progress and code in the answer. */
-import type { Scenario } from "../scenario.ts";
-import { PRETENDED, type Words, wordsOf } from "../words.ts";
+import { PRETENDED, type Scenario, type Words, wordsOf } from "../scenario.ts";
 
 export const fetchData: Scenario = {
   name: "fetch",

@@ -1,7 +1,5 @@
 /** Files: something that is gone for good, and something so harmless that silence may mean yes. */
-import { recordIn } from "../details.ts";
-import type { Scenario } from "../scenario.ts";
-import { PRETENDED, PRETENDS, together } from "../words.ts";
+import { PRETENDED, PRETENDS, recordIn, type Scenario, together } from "../scenario.ts";
 
 export const deletion: Scenario = {
   name: "delete",

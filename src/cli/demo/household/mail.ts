@@ -1,7 +1,5 @@
 /** Mail: what is sent cannot be called back, so it is read out first. */
-import { addressIn, nameIn } from "../details.ts";
-import type { Scenario } from "../scenario.ts";
-import { PRETENDED, PRETENDS, together, type Words } from "../words.ts";
+import { addressIn, nameIn, PRETENDED, PRETENDS, type Scenario, together, type Words } from "../scenario.ts";
 
 const SUBJECT: Words = {
   en: "Greetings from the demo",

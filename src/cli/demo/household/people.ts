@@ -1,7 +1,5 @@
 /** Asking a person something, and passing a matter on to one. */
-import { placeIn } from "../details.ts";
-import type { Scenario } from "../scenario.ts";
-import { PRETENDED, together } from "../words.ts";
+import { PRETENDED, placeIn, type Scenario, together } from "../scenario.ts";
 
 export const weather: Scenario = {
   name: "weather",

@@ -1,6 +1,5 @@
 /** A long answer in Markdown: headings, a list, a table, emphasis, a quotation. */
-import type { Scenario } from "../scenario.ts";
-import type { Words } from "../words.ts";
+import type { Scenario, Words } from "../scenario.ts";
 
 const ANSWER: Words = {
   en: `# How a rainbow forms

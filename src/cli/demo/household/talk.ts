@@ -1,6 +1,5 @@
 /** Words only: a greeting, what can be asked, a fact, a paragraph. */
-import type { Scenario } from "../scenario.ts";
-import { together, type Words } from "../words.ts";
+import { type Scenario, together, type Words } from "../scenario.ts";
 
 const I_AM: Words = {
   en: "Hello, I am the Earshot demo: a script that plays a household assistant, so nothing I do is real.",

@@ -1,6 +1,5 @@
 /** What goes wrong, and how a person hears of it: a missing tool, an error with a remedy, something called off. */
-import type { Scenario } from "../scenario.ts";
-import { PRETENDED, together } from "../words.ts";
+import { PRETENDED, type Scenario, together } from "../scenario.ts";
 
 export const unknownTool: Scenario = {
   name: "unknown-tool",

@@ -1,10 +1,11 @@
-/** The demo agent on this machine: its store, and every way to it that can be opened here. */
+/** Serves the demo agent on this machine, on every transport that can be opened, with its store and its own HTTP route. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { isAbsolute, join, resolve } from "node:path";
-import { EarshotError } from "../../index.ts";
+import { type Clock, EarshotError } from "../../index.ts";
 import {
   type LogSink,
+  type Routes,
   type ServeOptions,
   type Serving,
   serve,
@@ -15,9 +16,7 @@ import { type EmbeddedStore, openEmbeddedStore } from "../../stores/embedded/sto
 import { systemClock } from "../../subscriber/index.ts";
 import type { Io } from "../command.ts";
 import { createDemo, DEMO_ID, type Demo } from "./agent.ts";
-import { createDriverHook } from "./drivers.ts";
 import { transfer } from "./household/bank.ts";
-import { DEMO_PATH, demoRoutes } from "./routes.ts";
 
 export const DEFAULT_PORT = 4600;
 const LAST_PORT = 65_535;
@@ -123,4 +122,68 @@ async function open(io: Io, demo: Demo, options: HostOptions): Promise<Serving> 
       ways = next;
     }
   }
+}
+
+export const DEMO_PATH = "/demo/sessions";
+const EXAMPLE = 'Send JSON such as {"text":"book a room"}, or {"scenario":"flood"}.';
+
+const refuse = (status: number, error: string, message: string, headers: Record<string, string> = {}) =>
+  Response.json({ error, message }, { status, headers });
+
+export const demoRoutes =
+  (demo: Demo): Routes =>
+  async (request) => {
+    if (new URL(request.url).pathname !== DEMO_PATH) return undefined;
+    if (request.method !== "POST")
+      return refuse(405, "method_not_allowed", `Send a POST here. ${EXAMPLE}`, { allow: "POST" });
+    let body: unknown;
+    try {
+      body = await request.json();
+    } catch {
+      return refuse(400, "bad_request", `That is no JSON. ${EXAMPLE}`);
+    }
+    const { text, scenario } = (typeof body === "object" && body !== null ? body : {}) as Record<
+      string,
+      unknown
+    >;
+    if ((typeof text === "string") === (typeof scenario === "string"))
+      return refuse(400, "bad_request", `There must be one text, or one scenario. ${EXAMPLE}`);
+    try {
+      const session_id = typeof text === "string" ? demo.start(text) : demo.play(scenario as string);
+      return Response.json({ session_id }, { status: 202 });
+    } catch (error) {
+      const { code, message } = error as Error & { code?: string };
+      if (code === "too_many_sessions") return refuse(429, code, message, { "retry-after": "5" });
+      if (error instanceof EarshotError) return refuse(400, code ?? "bad_request", message);
+      throw error;
+    }
+  };
+
+type Tell = (message: Readonly<Record<string, unknown>>) => void;
+
+/** A driver may speak before its stream is open; so long it is waited for. */
+const STREAM_MS = 2_000;
+const LOOK_MS = 25;
+
+export function createDriverHook(
+  demo: Demo,
+  clock: Clock,
+): (value: unknown, who: unknown, tell: Tell) => void {
+  const start = (text: string, tell: Tell): void => {
+    try {
+      tell({ kind: "user_input.received", session_id: demo.start(text) });
+    } catch (error) {
+      tell({ kind: "user_input.refused", message: (error as Error).message });
+    }
+  };
+  return (value, _who, tell) => {
+    const { kind, text } = value as { kind?: unknown; text?: unknown };
+    if (kind !== "user_input" || typeof text !== "string") return;
+    const until = clock.now() + STREAM_MS;
+    const look = (): void => {
+      if (demo.producer.subscriptions > 0 || clock.now() >= until) return start(text, tell);
+      clock.timer(clock.now() + LOOK_MS, look);
+    };
+    look();
+  };
 }

@@ -2,8 +2,8 @@
 import { readFile, stat, writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import type { JSONWebKeySet, JWK } from "jose";
-import { CommandError, type Io, say, usage } from "../command.ts";
-import { fileError } from "./input.ts";
+import { CommandError, type Io, say, usage } from "./command.ts";
+import { fileError } from "./io.ts";
 
 /** Only what is known to be public: a field nobody here has heard of may be a secret. */
 export function publicHalf({ kty, crv, x, y, n, e, kid, alg }: JWK): JWK {

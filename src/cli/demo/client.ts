@@ -3,7 +3,7 @@ import { readTokenFiles, tokenDirectory } from "../../server/index.ts";
 import { CommandError, EXIT, type Io, usage } from "../command.ts";
 import { loopbackToken } from "../listen/find.ts";
 import { DEMO_ID } from "./agent.ts";
-import { DEFAULT_PORT } from "./host.ts";
+import { DEFAULT_PORT } from "./server.ts";
 
 export interface Found {
   readonly url: string;

@@ -2,7 +2,7 @@
  * Messages out of a file or a pipe, one at a time and with their line: JSON Lines, a JSON array, one document over many
  * lines, or several in a row. Memory stays flat however much comes.
  */
-import { RECEIVE_LIMITS } from "../../protocol/index.ts";
+import { RECEIVE_LIMITS } from "../protocol/index.ts";
 
 export interface Document {
   /** Where it begins, counted from 1. */

@@ -2,15 +2,14 @@
  * The rules of a stream, event by event and with flat memory: any number of sessions mixed, each judged as far as it can
  * be seen. One that does not begin here is taken to have begun before.
  */
-import type { AgentEvent } from "../../protocol/index.ts";
+import type { AgentEvent } from "../protocol/index.ts";
 import {
   gapLifecycle,
   type Lifecycle,
   startLifecycle,
   stepLifecycle,
   type Violation,
-} from "../../protocol/lifecycle.ts";
-import { Recent } from "./recent.ts";
+} from "../protocol/lifecycle.ts";
 
 /** At least so many ids and sessions are remembered, at most twice as many. */
 const MOST_IDS = 50_000;
@@ -35,8 +34,8 @@ export function createStreamCheck({
   sampled = false,
   complete = false,
 }: StreamCheckOptions = {}): StreamCheck {
-  const sessions = new Recent<Lifecycle>(MOST_SESSIONS);
-  const ids = new Recent<{ session_id: string; token: unknown }>(MOST_IDS);
+  const sessions = new BoundedMap<Lifecycle>(MOST_SESSIONS);
+  const ids = new BoundedMap<{ session_id: string; token: unknown }>(MOST_IDS);
 
   function repeats(event: AgentEvent): Violation | undefined {
     const { event_id, session_id, producer } = event;
@@ -77,4 +76,35 @@ export function createStreamCheck({
     },
     unfinished: () => [...sessions.entries()].filter(([, { phase }]) => phase !== "ended").map(([id]) => id),
   };
+}
+
+/**
+ * A map with a bound, for flat memory. The most recent entries are kept in two generations: discarding the older one is
+ * cheap, however often it happens.
+ */
+export class BoundedMap<Value> {
+  readonly #most: number;
+  #young = new Map<string, Value>();
+  #old = new Map<string, Value>();
+
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  get(key: string): Value | undefined {
+    return this.#young.get(key) ?? this.#old.get(key);
+  }
+
+  set(key: string, value: Value): void {
+    this.#old.delete(key);
+    this.#young.set(key, value);
+    if (this.#young.size < this.#most) return;
+    this.#old = this.#young;
+    this.#young = new Map();
+  }
+
+  *entries(): Iterable<[string, Value]> {
+    yield* this.#old;
+    yield* this.#young;
+  }
 }

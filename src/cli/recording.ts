@@ -1,9 +1,8 @@
 /** A recording: events as JSON Lines, as `earshot capture` writes them; what is in it, and its events one by one. */
-import { type AgentEvent, parse } from "../../protocol/index.ts";
-import type { Io } from "../command.ts";
-import { readDocuments } from "./documents.ts";
-import { openInput } from "./input.ts";
-import { plain } from "./output.ts";
+import { type AgentEvent, parse } from "../protocol/index.ts";
+import type { Io } from "./command.ts";
+import { openInput, plain } from "./io.ts";
+import { readDocuments } from "./json-documents.ts";
 
 export type Entry =
   | { readonly line: number; readonly event: AgentEvent; readonly wrong?: undefined }
