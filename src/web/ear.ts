@@ -6,9 +6,8 @@ import { type Clock, systemClock } from "../protocol/clock.ts";
 import type { ResumePoint } from "../protocol/extension.ts";
 import type { AgentEvent } from "../protocol/types.ts";
 import { Announcer, type AnswerInput, textOf, type Utterance } from "../subscriber/announcer.ts";
-import { Gate } from "./gate.ts";
-import { loadLanguage } from "./languages.ts";
 import type { LeaderConnection } from "./leader-connection.ts";
+import { loadLanguage } from "./messages.ts";
 import { Outbox } from "./outbox.ts";
 import { capabilitiesOf, type EarSettings, paceOf, rateOf } from "./settings.ts";
 import {
@@ -19,6 +18,7 @@ import {
   newsOf,
   type Shared,
 } from "./shared.ts";
+import { SpeechPacer } from "./speech-pacer.ts";
 import { Tabs } from "./tabs.ts";
 import { keyOf, Unsaid } from "./unsaid.ts";
 
@@ -28,7 +28,7 @@ export class Ear {
   readonly #view: EarView;
   readonly #clock: Clock;
   readonly #tabs: Tabs;
-  readonly #gate = new Gate();
+  readonly #pacer = new SpeechPacer();
   readonly #unsaid = new Unsaid();
   readonly #outbox: Outbox;
   readonly #log: AgentEvent[] = [];
@@ -122,14 +122,14 @@ export class Ear {
 
   /** Whether there was something to send: no is the answer to words that are none. */
   answer(input: AnswerInput): boolean {
-    this.#gate.acted();
+    this.#pacer.personActed();
     this.announcer.answer(input, this.#clock.now());
     return this.#flush();
   }
 
   do(what: "what" | "repeat"): void {
     this.#postponed.delete(this.#asked?.reply_token ?? "");
-    this.#gate.acted();
+    this.#pacer.personActed();
     this.announcer[what](this.#clock.now());
     this.pump();
   }
@@ -160,7 +160,7 @@ export class Ear {
 
   /** Speech needs a moment after the focus has moved. */
   hush(ms: number): void {
-    this.#gate.hush(this.#clock.now(), ms);
+    this.#pacer.delay(this.#clock.now(), ms);
   }
 
   pump(): void {
@@ -189,8 +189,8 @@ export class Ear {
       if (!utterance) return;
       const { words, reply_token, asked } = utterance;
       // What the person asked for by a key comes at once, also behind something older.
-      if (asked && this.#gate.hurried && this.announcer.urgent) continue;
-      this.#gate.said(now, words, paceOf(this.#settings), rateOf(this.#settings, this.#state.honored));
+      if (asked && this.#pacer.hurried && this.announcer.urgent) continue;
+      this.#pacer.said(now, words, paceOf(this.#settings), rateOf(this.#settings, this.#state.honored));
       if (asked) continue;
       this.#tell({ do: "said", key: keyOf(utterance), reply_token });
       this.#view.say(utterance);
@@ -198,7 +198,7 @@ export class Ear {
   }
 
   get #waitsFor(): number {
-    return this.#gate.opens(this.announcer.urgent || this.#unsaid.urgent);
+    return this.#pacer.readyAt(this.announcer.urgent || this.#unsaid.urgent);
   }
 
   /** Nobody looks here: kept until another tab has said it, or somebody does. */

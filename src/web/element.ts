@@ -1,43 +1,40 @@
 /**
- * `<earshot-live src="…">`: an agent's voice in a page. A transcript to read, what is going on now, questions as
- * dialogs, and settings; everything is announced to whichever screen reader is there. No framework, no HTML strings.
+ * `<earshot-live src="…">`: an agent's session in a page. A transcript, the current status, questions as dialogs, and
+ * settings; everything is announced through live regions. No framework, no HTML strings.
  */
 
 import type { AgentEvent, CognitiveLoad, Verbosity } from "../protocol/types.ts";
 import type { Utterance } from "../subscriber/announcer.ts";
 import { directionOf } from "../text/language.ts";
-import { Announce, deepActive } from "./announce.ts";
-import { controls } from "./controls.ts";
+import { deepActive, make, markTitle, runNodes } from "./dom.ts";
 import { Ear } from "./ear.ts";
-import { Keys } from "./keys.ts";
-import { type Wording, wordsFor } from "./languages.ts";
+import { KeyboardGuard } from "./keyboard-guard.ts";
+import { LiveRegions } from "./live-regions.ts";
+import { fill, type LocalizedMessages, messagesFor } from "./messages.ts";
 import { Outlet } from "./outlet.ts";
-import { QuestionDialog, type QuestionEvent } from "./question.ts";
-import { make, runNodes } from "./runs.ts";
-import type { EarSettings, Speed } from "./settings.ts";
+import { QuestionDialog, type QuestionEvent } from "./question-dialog.ts";
+import { type EarSettings, type Speed, settingsForm } from "./settings.ts";
 import type { Token } from "./shared.ts";
 import { styleSheet } from "./styles.ts";
-import { markTitle } from "./title.ts";
 import { Transcript } from "./transcript.ts";
-import { fill } from "./words.ts";
 
-/** Announced, with the words and whether a dialog says them: for pages that want to know, and for tests. */
+/** Detail of the `earshot-announced` event: what was announced, and whether in a live region or in a question dialog. */
 export interface EarshotAnnounced {
   readonly utterance: Utterance;
-  readonly by: "mouth" | "dialog";
+  readonly by: "live-region" | "dialog";
 }
 
-/** What belongs in the transcript besides the agent's own text. */
+/** Utterances shown in the transcript, besides the agent's own output. */
 const NOTED: ReadonlySet<string> = new Set(
   "started completed errored cancelled handoff tool settled answer unknown".split(" "),
 );
-/** What tells how things stand; the agent's own text does not. */
+/** Utterances shown as the current status. */
 const STATES: ReadonlySet<string> = new Set(
   "started state progress tool completed errored cancelled handoff unknown".split(" "),
 );
-/** Another agent's question is open: looked at again this often. */
-const BUSY_MS = 500;
-/** Focus has moved: the screen reader says where to, and then there is room for more. */
+/** How often to retry while another element's question is open. */
+const BUSY_RETRY_MS = 500;
+/** After the focus has moved, the screen reader announces the new position first. */
 const AFTER_FOCUS_MS = 700;
 const OPEN_KEY = "Alt+Shift+Q";
 
@@ -47,17 +44,17 @@ const oneOf = <Value extends string>(
   otherwise: Value,
 ): Value => (known.includes(value as Value) ? (value as Value) : otherwise);
 
-/** Where there is no DOM, as on a server that renders pages, the class can still be imported. */
+/** Lets the class be imported where there is no DOM, as in server-side rendering. */
 const Base =
   (globalThis as { HTMLElement?: typeof HTMLElement }).HTMLElement ?? (class {} as typeof HTMLElement);
 
 export class EarshotLive extends Base {
   static readonly observedAttributes = ["src", "lang", "verbosity", "load", "speed", "account"];
 
-  /** A bearer token, or how to get one. Set it before the element is put in the page, or set `src` last. */
+  /** A bearer token, or a function that returns one. Set it before the element is connected, or set `src` last. */
   token: Token | undefined;
   #ear: Ear | undefined;
-  #parts: Parts | undefined;
+  #view: ElementView | undefined;
   #running: string | undefined;
 
   get ear(): Ear | undefined {
@@ -66,29 +63,29 @@ export class EarshotLive extends Base {
 
   connectedCallback(): void {
     this.#start();
-    this.#parts?.moved();
+    this.#view?.moved();
   }
 
   disconnectedCallback(): void {
-    // Moved within the page, it is back before this runs.
+    // An element that was only moved is connected again before this runs.
     queueMicrotask(() => !this.isConnected && this.#stop());
   }
 
   attributeChangedCallback(name: string, before: string | null, now: string | null): void {
     if (before === now || !this.isConnected) return;
     if (name === "src" || name === "account") return this.#start();
-    // Only what the page changed: the rest may be what the person has set.
+    // Only the changed attribute: the person may have changed the others.
     const { languages, ...others } = this.#settings();
     if (name === "lang") void this.#ear?.set({ languages });
     else void this.#ear?.set({ [name]: others[name as "load"] });
   }
 
-  /** Shows what the person wrote, as a turn of theirs. */
+  /** Adds what the person wrote to the transcript. */
   addTurn(text: string): void {
-    this.#parts?.transcript.person(text);
+    this.#view?.transcript.person(text);
   }
 
-  /** Opens the question that waits, if there is one. */
+  /** Opens the postponed question, if there is one. */
   openQuestion(): void {
     this.#ear?.reopen();
   }
@@ -112,8 +109,8 @@ export class EarshotLive extends Base {
     this.#stop();
     if (src === null || wanted === undefined) return;
     this.#running = wanted;
-    this.#parts = new Parts(this);
-    const parts = this.#parts;
+    this.#view = new ElementView(this);
+    const view = this.#view;
     const address = new URL(src, document.baseURI).href.replace(/\/$/, "");
     const account = this.getAttribute("account");
     this.#ear = new Ear(
@@ -123,36 +120,36 @@ export class EarshotLive extends Base {
         ...(this.token === undefined ? {} : { token: this.token }),
         ...(account === null ? {} : { account }),
         host: window,
-        presence: parts.presence(document.hasFocus()),
+        presence: view.presence(document.hasFocus()),
       },
       {
-        say: (utterance) => parts.say(utterance),
-        event: (event) => parts.event(event),
-        note: (utterance) => parts.note(utterance),
-        changed: () => parts.changed(),
+        say: (utterance) => view.say(utterance),
+        event: (event) => view.event(event),
+        note: (utterance) => view.note(utterance),
+        changed: () => view.changed(),
       },
     );
-    parts.begin(this.#ear);
-    void this.#ear.start().then(() => parts.changed());
+    view.start(this.#ear);
+    void this.#ear.start().then(() => view.changed());
   }
 
   #stop(): void {
     this.#ear?.stop();
-    this.#parts?.end();
-    this.#ear = this.#parts = this.#running = undefined;
+    this.#view?.stop();
+    this.#ear = this.#view = this.#running = undefined;
   }
 }
 
-/** What the element is made of, while it is in a page. */
-class Parts {
+/** The element's content while it is connected. */
+class ElementView {
   readonly transcript: Transcript;
   readonly #host: EarshotLive;
   readonly #root: ShadowRoot;
-  readonly #keys: Keys;
+  readonly #keyboard: KeyboardGuard;
   readonly #dialog: QuestionDialog;
-  readonly #announce: Announce;
+  readonly #liveRegions: LiveRegions;
   readonly #outlet: Outlet;
-  readonly #stop = new AbortController();
+  readonly #abort = new AbortController();
   readonly #status = make("p", { class: "status", part: "status" });
   readonly #waiting = make("div", { class: "waiting", part: "waiting", hidden: true });
   readonly #bar = make("div", { class: "bar", part: "bar" });
@@ -160,11 +157,11 @@ class Parts {
   readonly #heading = make("h2", { part: "heading" });
   readonly #frame = make("div", { class: "frame", part: "frame" });
   #ear!: Ear;
-  #drawn = "";
-  #now: Utterance | undefined;
-  /** The question whose coming was announced to someone who was typing. */
-  #told: string | undefined;
-  #pause: ReturnType<typeof setTimeout> | undefined;
+  #rendered = "";
+  #statusUtterance: Utterance | undefined;
+  /** The question that was announced while the person was typing. */
+  #announcedWhileTyping: string | undefined;
+  #retry: ReturnType<typeof setTimeout> | undefined;
   #lastTouch = 0;
 
   constructor(host: EarshotLive) {
@@ -172,7 +169,7 @@ class Parts {
     this.#root = host.shadowRoot ?? host.attachShadow({ mode: "open" });
     this.#root.adoptedStyleSheets = [styleSheet()];
     this.transcript = new Transcript(
-      () => this.#wording.words,
+      () => this.#localized.messages,
       () => this.#ear.announcer,
     );
     this.#frame.append(
@@ -185,34 +182,34 @@ class Parts {
     );
     this.#root.replaceChildren(this.#frame);
     this.#outlet = new Outlet(host, this.#root);
-    this.#keys = new Keys(() => this.#touch());
-    this.#announce = new Announce(
+    this.#keyboard = new KeyboardGuard(() => this.#touch());
+    this.#liveRegions = new LiveRegions(
       () => this.#outlet.voice,
-      () => this.#dialog.inside,
+      () => this.#dialog.content,
     );
     this.#dialog = new QuestionDialog(this.#outlet, {
-      keys: this.#keys,
+      keyboard: this.#keyboard,
       answer: (input) => this.#ear.answer(input),
       postpone: () => this.#postpone(),
-      opened: (dialog) => this.#announce.ready(dialog),
+      opened: (dialog) => this.#liveRegions.prepare(dialog),
     });
   }
 
-  begin(ear: Ear): void {
+  start(ear: Ear): void {
     this.#ear = ear;
-    const { signal } = this.#stop;
+    const { signal } = this.#abort;
     window.addEventListener("focus", () => this.#touch(true), { signal });
     document.addEventListener("visibilitychange", () => this.#touch(true), { signal });
     window.addEventListener("keydown", (event) => this.#openByKey(event), { signal });
     this.changed();
   }
 
-  end(): void {
-    this.#stop.abort();
-    clearTimeout(this.#pause);
-    this.#keys.close();
+  stop(): void {
+    this.#abort.abort();
+    clearTimeout(this.#retry);
+    this.#keyboard.close();
     this.#dialog.close();
-    this.#announce.close();
+    this.#liveRegions.close();
     this.#outlet.close();
     this.transcript.close();
     markTitle(this.#host, undefined);
@@ -229,8 +226,8 @@ class Parts {
   }
 
   say(utterance: Utterance): void {
-    this.#announce.say(utterance.runs, utterance.urgency === "critical");
-    this.#tell(utterance, "mouth");
+    this.#liveRegions.say(utterance.runs, utterance.urgency === "critical");
+    this.#dispatchAnnounced(utterance, "live-region");
     this.changed();
   }
 
@@ -241,27 +238,27 @@ class Parts {
 
   note(utterance: Utterance): void {
     const { kind, session_id, runs, asked } = utterance;
-    if (STATES.has(kind)) this.#now = utterance;
+    if (STATES.has(kind)) this.#statusUtterance = utterance;
     const shown = asked?.step === "ask" ? this.#ear.announcer.phrases.join(asked.parts) : runs;
     if (asked ? asked.step === "ask" : NOTED.has(kind)) this.transcript.note(session_id, shown, kind);
   }
 
   changed(): void {
     if (!this.#ear) return;
-    this.#draw();
+    this.#render();
     this.#ask();
   }
 
-  get #wording(): Wording {
-    return wordsFor(this.#ear.settings.languages);
+  get #localized(): LocalizedMessages {
+    return messagesFor(this.#ear.settings.languages);
   }
 
-  #tell(utterance: Utterance, by: EarshotAnnounced["by"]): void {
+  #dispatchAnnounced(utterance: Utterance, by: EarshotAnnounced["by"]): void {
     const detail: EarshotAnnounced = { utterance, by };
     this.#host.dispatchEvent(new CustomEvent("earshot-announced", { detail, bubbles: true, composed: true }));
   }
 
-  /** Looked at, or touched; not with every key, the other tabs have better things to do. */
+  /** Reports the person's presence to the other tabs, throttled unless `always`. */
   #touch(always = false): void {
     if (!always && Date.now() - this.#lastTouch < 1_000 && this.#ear.speaks) return;
     this.#ear.touch(this.presence(always ? document.hasFocus() : true));
@@ -269,11 +266,11 @@ class Parts {
 
   #openByKey(event: KeyboardEvent): void {
     if (event.repeat || !event.altKey || !event.shiftKey || event.ctrlKey || event.metaKey) return;
-    // By what is printed on it, or by its place where the layout has no such letter.
+    // By its letter, or by its position on layouts without that letter.
     if ((event.code !== "KeyQ" && event.key.toLowerCase() !== "q") || !this.#ear.open || this.#dialog.element)
       return;
     event.preventDefault();
-    this.#told = this.#ear.open.reply_token;
+    this.#announcedWhileTyping = this.#ear.open.reply_token;
     this.#openNow = true;
     this.#ear.reopen();
     this.changed();
@@ -285,18 +282,18 @@ class Parts {
     this.#dialog.close();
     this.#ear.postpone();
     this.#ear.hush(AFTER_FOCUS_MS);
-    const { words } = this.#wording;
-    this.#own(fill(words.postponed, { key: OPEN_KEY, button: words.open_question }));
+    const { messages } = this.#localized;
+    this.#notice(fill(messages.postponed, { key: OPEN_KEY, button: messages.open_question }));
   }
 
-  #own(text: string): void {
-    const { language } = this.#wording;
+  #notice(text: string): void {
+    const { language } = this.#localized;
     this.#ear.notice({ urgency: "critical", runs: [{ text, language, direction: directionOf(language) }] });
   }
 
   #ask(): void {
     const utterance = this.#ear.asked;
-    clearTimeout(this.#pause);
+    clearTimeout(this.#retry);
     if (!utterance) {
       this.#openNow = false;
       if (!this.#dialog.element) return;
@@ -305,49 +302,49 @@ class Parts {
     }
     const event = this.#ear.announcer.question as QuestionEvent | undefined;
     if (!event) return;
-    const wait = this.#dialog.element || this.#openNow ? 0 : this.#keys.typingFor();
+    const wait = this.#dialog.element || this.#openNow ? 0 : this.#keyboard.typingFor();
     if (wait > 0) {
-      if (this.#told !== utterance.reply_token) {
-        this.#told = utterance.reply_token;
-        this.#own(fill(this.#wording.words.waits_typing, { agent: this.#agent, key: OPEN_KEY }));
+      if (this.#announcedWhileTyping !== utterance.reply_token) {
+        this.#announcedWhileTyping = utterance.reply_token;
+        this.#notice(fill(this.#localized.messages.waits_typing, { agent: this.#agent, key: OPEN_KEY }));
       }
-      this.#pause = setTimeout(() => this.#ask(), wait);
+      this.#retry = setTimeout(() => this.#ask(), wait);
       return;
     }
-    // One question at a time, whoever asks.
+    // One question at a time on the whole page.
     if (this.#dialog.busy) {
-      this.#pause = setTimeout(() => this.#ask(), BUSY_MS);
+      this.#retry = setTimeout(() => this.#ask(), BUSY_RETRY_MS);
       return;
     }
     this.#openNow = false;
-    const wording = this.#wording;
-    const before = this.#dialog.given;
+    const localized = this.#localized;
+    const before = this.#dialog.shownUtterance;
     this.#dialog.show({
       utterance,
       event,
-      wording,
+      localized,
       agent: this.#agent,
       more: this.#ear.announcer.questions - 1,
       phrases: this.#ear.announcer.phrases,
       alone: this.#ear.settings.load === "low",
-      direction: directionOf(wording.language) === "rtl" ? "rtl" : "ltr",
+      direction: directionOf(localized.language) === "rtl" ? "rtl" : "ltr",
     });
-    if (before !== utterance.id) this.#tell(utterance, "dialog");
+    if (before !== utterance.id) this.#dispatchAnnounced(utterance, "dialog");
   }
 
   get #agent(): string {
     return this.#ear.line.agent;
   }
 
-  #draw(): void {
-    const { words, language } = this.#wording;
+  #render(): void {
+    const { messages, language } = this.#localized;
     const { line, settings } = this.#ear;
     this.#frame.lang = language;
     this.#frame.dir = directionOf(language) === "rtl" ? "rtl" : "ltr";
     const status =
-      line.state === "connected" && this.#now
-        ? runNodes(this.#now.runs)
-        : [fill(words[line.state], { agent: line.agent, reason: line.reason ?? "" })];
+      line.state === "connected" && this.#statusUtterance
+        ? runNodes(this.#statusUtterance.runs)
+        : [fill(messages[line.state], { agent: line.agent, reason: line.reason ?? "" })];
     if (
       status.map((one) => (typeof one === "string" ? one : one.textContent)).join("") !==
       this.#status.textContent
@@ -355,30 +352,30 @@ class Parts {
       this.#status.replaceChildren(...status);
     const open = this.#ear.open !== undefined;
     if (this.#waiting.hidden === open) this.#waiting.hidden = !open;
-    markTitle(this.#host, open ? words.title : undefined);
-    const drawn = JSON.stringify([language, settings]);
-    if (drawn === this.#drawn) return;
-    this.#drawn = drawn;
-    this.#heading.textContent = words.transcript;
+    markTitle(this.#host, open ? messages.title : undefined);
+    const rendered = JSON.stringify([language, settings]);
+    if (rendered === this.#rendered) return;
+    this.#rendered = rendered;
+    this.#heading.textContent = messages.transcript;
     const button = (text: string, press: () => void, keys?: string) => {
       const node = make("button", { type: "button", part: "button", "aria-keyshortcuts": keys }, text);
       node.addEventListener("click", press);
       return node;
     };
     this.#waiting.replaceChildren(
-      make("p", {}, words.waits),
-      button(words.open_question, () => this.#reopen(), OPEN_KEY),
+      make("p", {}, messages.waits),
+      button(messages.open_question, () => this.#reopen(), OPEN_KEY),
     );
     this.#bar.replaceChildren(
-      button(words.what, () => this.#ear.do("what")),
-      button(words.repeat, () => this.#ear.do("repeat")),
+      button(messages.what, () => this.#ear.do("what")),
+      button(messages.repeat, () => this.#ear.do("repeat")),
     );
     const focused = deepActive()?.id;
     this.#settings.replaceChildren(
-      make("summary", {}, words.settings),
-      controls(settings, this.#wording, (changed) => void this.#ear.set(changed)),
+      make("summary", {}, messages.settings),
+      settingsForm(settings, this.#localized, (changed) => void this.#ear.set(changed)),
     );
-    // Words changed under someone's hands: they stay where they were.
+    // The controls were replaced: restore the focus.
     if (focused?.startsWith("set-")) this.#root.getElementById(focused)?.focus();
   }
 
@@ -389,7 +386,7 @@ class Parts {
   }
 }
 
-/** Makes `<earshot-live>` known to this page; once is enough. */
+/** Defines the `<earshot-live>` element. Safe to call more than once. */
 export function defineEarshotLive(name = "earshot-live"): void {
   if (typeof customElements === "object" && !customElements.get(name))
     customElements.define(name, EarshotLive);

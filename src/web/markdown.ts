@@ -3,7 +3,7 @@
  * node; there is no HTML to inject. Images are named, never fetched, and links lead to http and https only (CON-67).
  */
 import { neutralize } from "../text/neutralize.ts";
-import { type Child, make } from "./runs.ts";
+import { type Child, make } from "./dom.ts";
 
 /** A name, and settings in braces or of the form a=b; a sentence after the mark is text, and must not vanish. */
 const FENCE = /^ {0,3}(`{3,}|~{3,})\s*([\w+#.-]*)(?:\s*\{[^}]{0,200}\}|\s+\w{1,40}=\S{1,200})*\s*$/u;

@@ -2,7 +2,7 @@
  * Where words and questions go: into the element or, while the page hides that, into the page's body. A collapsed panel
  * must not swallow a question, nor leave the page inert behind one that nobody can see.
  */
-import { make } from "./runs.ts";
+import { make } from "./dom.ts";
 import { styleSheet } from "./styles.ts";
 
 export class Outlet {

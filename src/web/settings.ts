@@ -1,17 +1,19 @@
-/** What a person sets on a page, and how it is declared to the agent. */
+/** What a person can set on a page, how it is declared to the agent, and the form that changes it. */
 import type { Capabilities, CognitiveLoad, Verbosity } from "../protocol/types.ts";
+import { make } from "./dom.ts";
+import { LANGUAGES, type LocalizedMessages, supported } from "./messages.ts";
 
 export type Speed = "slow" | "medium" | "fast";
 
 export interface EarSettings {
-  /** Best first. */
+  /** Preferred first. */
   readonly languages: readonly string[];
   readonly verbosity: Verbosity;
   readonly load: CognitiveLoad;
   readonly speed: Speed;
 }
 
-/** Announcements a second at most, and the words a minute they are reckoned with: a page is not told when speech ends. */
+/** `rate`: announcements a second. `pace`: words a minute, to estimate when speech ends. */
 const SPEEDS: Readonly<Record<Speed, { readonly rate: number; readonly pace: number }>> = {
   slow: { rate: 1, pace: 120 },
   medium: { rate: 3, pace: 300 },
@@ -31,3 +33,49 @@ export const capabilitiesOf = (settings: EarSettings): Capabilities => ({
   pace_wpm: SPEEDS[settings.speed].pace,
   coalesce_boundaries: ["sentence", "completion"],
 });
+
+const CHOICES = {
+  verbosity: ["terse", "normal", "detailed"],
+  load: ["low", "medium", "high"],
+  speed: ["slow", "medium", "fast"],
+} as const;
+
+/** Plain form controls; each change takes effect at once. */
+export function settingsForm(
+  settings: EarSettings,
+  { messages }: LocalizedMessages,
+  set: (changed: Partial<EarSettings>) => void,
+): HTMLElement {
+  const language = select(
+    "language",
+    messages.language,
+    Object.entries(LANGUAGES).map(([tag, name]) => make("option", { value: tag, lang: tag }, name)),
+    supported(settings.languages),
+    (value) => set({ languages: [value, ...settings.languages.filter((one) => supported([one]) !== value)] }),
+  );
+  const others = (["verbosity", "load", "speed"] as const).map((name) =>
+    select(
+      name,
+      messages[name],
+      CHOICES[name].map((value) =>
+        make("option", { value }, messages[name === "speed" && value === "medium" ? "middling" : value]),
+      ),
+      settings[name],
+      (value) => set({ [name]: value as Speed }),
+    ),
+  );
+  return make("div", { class: "controls", part: "controls" }, language, ...others);
+}
+
+function select(
+  id: string,
+  label: string,
+  options: readonly HTMLOptionElement[],
+  value: string,
+  change: (value: string) => void,
+): HTMLElement {
+  const field = make("select", { id: `set-${id}`, part: "control" }, ...options);
+  field.value = value;
+  field.addEventListener("change", () => change(field.value));
+  return make("div", { class: "control" }, make("label", { for: field.id }, label), field);
+}

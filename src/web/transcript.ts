@@ -1,55 +1,56 @@
 /**
- * What was said and done, to be read at one's own pace: one turn per session, each under a heading. It is no live
- * region: words are announced elsewhere, once. What stands is not touched again, so that nobody loses their place.
+ * What was said and done, to be read at one's own pace: one turn per session, each under a heading. Not a live region:
+ * announcements are made in live-regions.ts. Finished blocks are not changed again, so that readers keep their place.
  */
 import type { AgentEvent, OutputStreaming } from "../protocol/types.ts";
 import type { Announcer, Run } from "../subscriber/announcer.ts";
 import { plainHtml } from "../subscriber/markdown.ts";
+import { make, runNodes } from "./dom.ts";
 import { clean, type MarkdownWords, markdownNodes, plainNodes } from "./markdown.ts";
-import { make, runNodes } from "./runs.ts";
-import type { Words } from "./words.ts";
+import type { PageMessages } from "./messages.ts";
 
-/** Turns on the page; older ones go, and a line says so. */
-const MOST_TURNS = 100;
-/** Text that is still growing is drawn again this often at most. */
-const DRAW_MS = 250;
+/** Older turns are removed, and a sentence says so. */
+const MAX_TURNS = 100;
+/** Throttles rendering of growing text. */
+const RENDER_MS = 250;
 
-interface Output {
+interface OutputBlock {
   readonly node: HTMLElement;
   readonly type: string | undefined;
   readonly language: string | undefined;
   next: number;
-  /** Blocks that are complete stand; only the last is drawn again. */
+  /** Text of the last, unfinished block, which is rendered again as it grows. */
   tail: string;
-  standing: number;
+  /** Number of finished child nodes. */
+  finished: number;
   complete: boolean;
 }
 
 interface Turn {
   readonly node: HTMLElement;
-  readonly outputs: Map<string, Output>;
+  readonly outputs: Map<string, OutputBlock>;
 }
 
 export class Transcript {
   readonly element: HTMLElement;
   readonly #turns = new Map<string, Turn>();
-  readonly #words: () => Words;
+  readonly #messages: () => PageMessages;
   readonly #announcer: () => Announcer;
-  readonly #dirty = new Set<Output>();
-  #drawing: ReturnType<typeof setTimeout> | undefined;
-  #people = 0;
+  readonly #dirty = new Set<OutputBlock>();
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #personTurns = 0;
 
-  constructor(words: () => Words, announcer: () => Announcer) {
+  constructor(messages: () => PageMessages, announcer: () => Announcer) {
     this.element = make("div", { class: "turns", part: "turns" });
-    this.#words = words;
+    this.#messages = messages;
     this.#announcer = announcer;
   }
 
-  /** What the person wrote, where the page wants it shown. */
+  /** A turn of the person, if the page shows them. */
   person(text: string): void {
-    const node = this.#section(this.#words().you, "person");
+    const node = this.#section(this.#messages().you, "person");
     node.append(...plainNodes(clean(text, undefined)));
-    this.#add(`person ${++this.#people}`, { node, outputs: new Map() });
+    this.#add(`person ${++this.#personTurns}`, { node, outputs: new Map() });
   }
 
   event(event: AgentEvent): void {
@@ -57,28 +58,28 @@ export class Transcript {
     if (event.type === "aaep:agent.output.streaming") this.#stream(turn, event as OutputStreaming);
   }
 
-  /** Something the announcer has words for: what was done, asked, decided. */
+  /** An announcement: what was done, asked or decided. */
   note(session_id: string | undefined, runs: readonly Run[], kind: string): void {
     const key = session_id?.slice(session_id.indexOf(" ") + 1) ?? "";
     const turn = this.#turns.get(key) ?? [...this.#turns.values()].at(-1);
     if (!turn) return;
-    for (const output of turn.outputs.values()) this.#settle(output);
+    for (const output of turn.outputs.values()) this.#finish(output);
     turn.node.append(make("p", { class: `note ${kind}`, part: "note" }, ...runNodes(runs)));
   }
 
-  /** What there is of it stands, if it ends where a sentence may end. */
-  #settle(output: Output): void {
+  /** Finishes the last block if it ends like a sentence. */
+  #finish(output: OutputBlock): void {
     if (!/[.!?…:;。！？؟۔।]["'”’»)\]]*\s*$/u.test(output.tail) || /^ {0,3}(?:```|~~~)/mu.test(output.tail))
       return;
     const { complete } = output;
     output.complete = true;
-    this.#drawOne(output);
+    this.#renderOutput(output);
     output.complete = complete;
     this.#dirty.delete(output);
   }
 
   close(): void {
-    clearTimeout(this.#drawing);
+    clearTimeout(this.#timer);
   }
 
   #begin(event: AgentEvent): Turn {
@@ -100,12 +101,12 @@ export class Transcript {
   #add(key: string, turn: Turn): void {
     this.#turns.set(key, turn);
     this.element.append(turn.node);
-    if (this.#turns.size <= MOST_TURNS) return;
+    if (this.#turns.size <= MAX_TURNS) return;
     const [oldest, { node }] = this.#turns.entries().next().value!;
     this.#turns.delete(oldest);
     node.remove();
     if (!this.element.querySelector(".earlier"))
-      this.element.prepend(make("p", { class: "earlier" }, this.#words().earlier));
+      this.element.prepend(make("p", { class: "earlier" }, this.#messages().earlier));
   }
 
   #stream({ outputs, node }: Turn, event: OutputStreaming): void {
@@ -114,52 +115,52 @@ export class Transcript {
     if (!output || (output.complete && event.output_id === undefined)) {
       const language = event.language ?? event.localization_hints?.primary_language;
       output = {
-        node: this.#place(node, language),
+        node: this.#append(node, language),
         type: event.content_type,
         language,
         next: 0,
         tail: "",
-        standing: 0,
+        finished: 0,
         complete: false,
       };
       outputs.set(id, output);
     } else if (output.node !== node.lastElementChild && output.tail === "") {
-      // Something happened in between: what comes now belongs after it.
-      output = { ...output, node: this.#place(node, output.language), standing: 0 };
+      // A note was added in between: further text goes after it.
+      output = { ...output, node: this.#append(node, output.language), finished: 0 };
       outputs.set(id, output);
     }
-    // What was sent again after a lost line is known by its position.
+    // Deduplicate text that was sent again after a reconnect, by its position.
     const points = Array.from(event.chunk);
-    const heard = Math.max(0, output.next - event.position);
-    output.tail += heard === 0 ? event.chunk : points.slice(heard).join("");
+    const overlap = Math.max(0, output.next - event.position);
+    output.tail += overlap === 0 ? event.chunk : points.slice(overlap).join("");
     output.next = Math.max(output.next, event.position + points.length);
     output.complete ||= event.complete === true;
     this.#dirty.add(output);
-    this.#drawing ??= setTimeout(() => this.#draw(), DRAW_MS);
+    this.#timer ??= setTimeout(() => this.#render(), RENDER_MS);
   }
 
-  #place(turn: HTMLElement, language: string | undefined): HTMLElement {
-    const place = make("div", { class: "output", part: "output", lang: language, dir: "auto" });
-    turn.append(place);
-    return place;
+  #append(turn: HTMLElement, language: string | undefined): HTMLElement {
+    const block = make("div", { class: "output", part: "output", lang: language, dir: "auto" });
+    turn.append(block);
+    return block;
   }
 
-  #draw(): void {
-    this.#drawing = undefined;
-    for (const output of this.#dirty) this.#drawOne(output);
+  #render(): void {
+    this.#timer = undefined;
+    for (const output of this.#dirty) this.#renderOutput(output);
     this.#dirty.clear();
   }
 
-  #drawOne(output: Output): void {
-    const cut = output.complete ? output.tail.length : standsUntil(output.tail);
-    while (output.node.childNodes.length > output.standing) output.node.lastChild!.remove();
+  #renderOutput(output: OutputBlock): void {
+    const cut = output.complete ? output.tail.length : finishedUntil(output.tail);
+    while (output.node.childNodes.length > output.finished) output.node.lastChild!.remove();
     output.node.append(...this.#nodes(output, output.tail.slice(0, cut)));
-    output.standing = output.node.childNodes.length;
+    output.finished = output.node.childNodes.length;
     output.tail = output.tail.slice(cut);
     output.node.append(...this.#nodes(output, output.tail));
   }
 
-  #nodes({ type, language }: Output, text: string): HTMLElement[] {
+  #nodes({ type, language }: OutputBlock, text: string): HTMLElement[] {
     const safe = clean(type === "text/html" ? plainHtml(text) : text, language);
     if (type === "text/plain" || type === "text/html") return plainNodes(safe);
     return markdownNodes(safe, 3, this.#markdownWords());
@@ -175,8 +176,8 @@ export class Transcript {
   }
 }
 
-/** Up to the last blank line outside code: nothing before it can change any more, unless a list goes on. */
-function standsUntil(text: string): number {
+/** Index of the last blank line outside code and lists: text before it can no longer change. */
+function finishedUntil(text: string): number {
   let cut = 0;
   let fenced = false;
   let at = 0;

@@ -181,7 +181,7 @@ function listenIn(): void {
 /** What the element says it announced, in order. */
 export interface Told {
   readonly text: string;
-  readonly by: "mouth" | "dialog";
+  readonly by: "live-region" | "dialog";
   readonly kind: string;
   readonly urgency: string;
   /** The page's own words, not the announcer's. */

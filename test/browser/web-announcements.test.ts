@@ -161,7 +161,7 @@ describe.skipIf(skipsBrowser)(`what a page announces${BROWSER_NOTE}`, () => {
       // What the regions were given is what was told, and the dialogs say their own.
       const mouth = (await heardBy(page)).filter(({ how }) => how !== "dialog");
       expect(mouth.map(({ text }) => text)).toEqual(
-        told.filter(({ by }) => by === "mouth").map(({ text }) => text),
+        told.filter(({ by }) => by === "live-region").map(({ text }) => text),
       );
       expect(told.filter(({ by }) => by === "dialog").map(({ kind }) => kind)).toEqual([
         "question",

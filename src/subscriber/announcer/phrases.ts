@@ -272,3 +272,10 @@ export function agentName({ agent_name, agent_id }: ProducerIdentity): string {
     .trim();
   return shorten(oneLine(name) || agent_id, MAX_NAME_LENGTH);
 }
+
+/** Equal for texts a person could not tell apart by ear. */
+export const soundKey = (text: string): string =>
+  text
+    .normalize("NFKC")
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}]+/gu, "");

@@ -7,7 +7,7 @@ import { type Deadline, EXTENSION_PREFIX } from "../../protocol/extension.ts";
 import type { AwaitingClarification, AwaitingConfirmation } from "../../protocol/types.ts";
 import { isAbbreviation } from "../../text/fallback-sentences.ts";
 import type { MessageKey } from "../catalogs/catalog.ts";
-import type { EventText, Phrases } from "./phrases.ts";
+import { type EventText, type Phrases, soundKey } from "./phrases.ts";
 import { countWords, type Run } from "./utterance.ts";
 
 export type QuestionEvent = AwaitingConfirmation | AwaitingClarification;
@@ -322,7 +322,7 @@ const quotedValue = (run: Run, phrases: Phrases, asGiven = run.text): readonly R
 
 /** Prose may contain several sentences; it is quoted if it contains one of Earshot's. */
 function quotedProse(run: Run, phrases: Phrases): readonly Run[] {
-  const normalized = normalize(run.text);
+  const normalized = soundKey(run.text);
   return protectedPhrases(phrases).some((words) => normalized.includes(words)) ? quoted(run, phrases) : [run];
 }
 
@@ -351,14 +351,7 @@ function protectedPhrases({ catalog }: Phrases): readonly string[] {
   if (known) return known;
   const words = PROTECTED_MESSAGES.flatMap((key) => String(catalog.messages[key]).split(/\{\w+\}|[.。]/u))
     .filter((piece) => countWords(piece) >= MIN_PROTECTED_WORDS)
-    .map(normalize);
+    .map(soundKey);
   protectedByCatalog.set(catalog, words);
   return words;
 }
-
-/** Equal for texts that sound the same. */
-const normalize = (text: string): string =>
-  text
-    .normalize("NFKC")
-    .toLowerCase()
-    .replaceAll(/[^\p{L}\p{N}]+/gu, "");

@@ -11,7 +11,7 @@ import type {
   ToolCompleted,
   ToolInvoked,
 } from "../../protocol/types.ts";
-import { agentName, type EventText, type Phrases } from "./phrases.ts";
+import { agentName, type EventText, type Phrases, soundKey } from "./phrases.ts";
 import type { Run } from "./utterance.ts";
 
 export interface ObservedSession {
@@ -69,7 +69,7 @@ export class ObservedSessions {
       producer,
       agent_id: event.producer.agent_id,
       name,
-      sound: sound(name),
+      sound: soundKey(name),
       number,
       ended: false,
       unknown: false,
@@ -149,13 +149,6 @@ export class ObservedSessions {
     this.#evicted(gone);
   }
 }
-
-/** Equal for names a person could not tell apart by ear. */
-const sound = (name: string): string =>
-  name
-    .normalize("NFKC")
-    .toLowerCase()
-    .replaceAll(/[^\p{L}\p{N}]+/gu, "");
 
 const MAX_TOOLS = 64;
 /** Tools named in one sentence: more are hard to remember by ear. */

@@ -1,117 +1,115 @@
 /**
- * A question as a dialog (chapter 6, A07): read as a whole when it opens, the focus on its heading, everything else
- * inert. Nothing about it can be answered by accident: no key from before counts, No is a button of its own, Yes is
- * never the last control, and yes to a grave act takes a second dialog that reads the parameters back.
+ * A question as a modal dialog (chapter 6, A07): read as a whole when it opens, with the focus on its heading. It cannot
+ * be answered by accident: key presses from before do not count, No has its own button, Yes is never the last control,
+ * and yes to a grave act opens a second dialog that reads the parameters back.
  */
 import type { AwaitingClarification, AwaitingConfirmation } from "../protocol/types.ts";
-import { isGrave } from "../subscriber/announcer/question-text.ts";
 import type { AnswerInput, Phrases, Run, Utterance } from "../subscriber/announcer.ts";
-import { deepActive } from "./announce.ts";
-import type { Keys } from "./keys.ts";
-import type { Wording } from "./languages.ts";
+import { isGrave } from "../subscriber/announcer.ts";
+import { neutralize } from "../text/neutralize.ts";
+import { deepActive, make, runNodes } from "./dom.ts";
+import type { KeyboardGuard } from "./keyboard-guard.ts";
+import { fill, type LocalizedMessages, type PageMessageKey } from "./messages.ts";
 import { isReachable, type Outlet } from "./outlet.ts";
-import { type Draft, type QuestionForm, questionForm } from "./question-form.ts";
-import { make, runNodes } from "./runs.ts";
-import { fill, type WordKey } from "./words.ts";
 
 export type QuestionEvent = AwaitingConfirmation | AwaitingClarification;
 
 export interface QuestionHooks {
-  /** False if that is no answer to the question. */
+  /** Returns false if the input is no answer to the question. */
   answer(input: AnswerInput): boolean;
   postpone(): void;
-  /** The dialog is open, and its live regions should be. */
+  /** The dialog has opened and needs live regions. */
   opened(dialog: HTMLElement): void;
-  readonly keys: Keys;
+  readonly keyboard: KeyboardGuard;
 }
 
 export interface QuestionView {
   readonly utterance: Utterance;
   readonly event: QuestionEvent;
   readonly agent: string;
-  /** Questions after this one. */
+  /** Number of further questions. */
   readonly more: number;
-  readonly wording: Wording;
+  readonly localized: LocalizedMessages;
   readonly phrases: Phrases;
-  /** At low load the question is all there is on the screen. */
+  /** At low load the dialog fills the screen. */
   readonly alone: boolean;
   readonly direction: "ltr" | "rtl";
 }
 
-/** A press this soon after the dialog appeared was not about what it says. */
+/** A press this soon after the dialog appeared was not meant for it. */
 const ARM_MS = 600;
 
-type Button = readonly [word: WordKey, part: string, press: () => void];
+type Button = readonly [message: PageMessageKey, part: string, press: () => void];
 
-/** The dialog a person is in, of all agents on this page: one question at a time. */
-let taken: QuestionDialog | undefined;
+/** The open dialog among all elements on this page: one question at a time. */
+let openDialog: QuestionDialog | undefined;
 
 export class QuestionDialog {
   readonly #outlet: Outlet;
   readonly #hooks: QuestionHooks;
   #dialog: HTMLDialogElement | undefined;
   #shown: QuestionView | undefined;
-  /** The first step of what is shown, to go back to. */
+  /** The first step, to go back to. */
   #first: QuestionView | undefined;
   #returnTo: HTMLElement | undefined;
-  #given: number | undefined;
+  #shownUtterance: number | undefined;
   #armedAt = 0;
-  /** A press that began before it could have been about the question. */
+  /** The current pointer press began too early to be meant for the question. */
   #early = false;
   #sent = false;
   #form: QuestionForm | undefined;
-  /** What was put in before the question went out of sight, unsent. */
-  #draft: { readonly reply_token: string | undefined; readonly put: Draft } | undefined;
-  readonly #unseen = globalThis.ResizeObserver && new ResizeObserver(() => this.refresh());
+  /** Unsent input, kept while the question is closed. */
+  #draft: { readonly reply_token: string | undefined; readonly input: Draft } | undefined;
+  readonly #resizes = globalThis.ResizeObserver && new ResizeObserver(() => this.refresh());
 
   constructor(outlet: Outlet, hooks: QuestionHooks) {
     this.#outlet = outlet;
     this.#hooks = hooks;
   }
 
-  /** Another agent's question is open on this page. */
+  /** Whether another element's question is open on this page. */
   get busy(): boolean {
-    return taken !== undefined && taken !== this;
+    return openDialog !== undefined && openDialog !== this;
   }
 
   get element(): HTMLDialogElement | undefined {
     return this.#dialog;
   }
-  /** What of it is read, and has room for more to be read. */
-  get inside(): HTMLElement | undefined {
+  /** The part that screen readers read, which also holds the live regions. */
+  get content(): HTMLElement | undefined {
     return this.#dialog?.querySelector<HTMLElement>("[aria-modal]") ?? undefined;
   }
-  /** The utterance that was put last. */
-  get given(): number | undefined {
-    return this.#given;
+  /** The id of the utterance shown last. */
+  get shownUtterance(): number | undefined {
+    return this.#shownUtterance;
   }
 
-  /** Opens it, or shows its next step. The same again changes nothing. */
+  /** Opens the dialog, or shows the next step. Does nothing if it is already shown. */
   show(view: QuestionView): void {
-    if (this.#given === view.utterance.id) return;
-    this.#given = view.utterance.id;
+    if (this.#shownUtterance === view.utterance.id) return;
+    this.#shownUtterance = view.utterance.id;
     this.#sent = false;
     if (view.utterance.asked!.step === "ask") this.#first = view;
     this.#open(view);
   }
 
-  /** Gone without an answer from here: settled, or put off. */
+  /** Closes without an answer: the question was settled, or postponed. */
   close(): void {
     const dialog = this.#dialog;
     if (!dialog) return;
     this.#keepDraft();
-    if (taken === this) taken = undefined;
-    this.#dialog = this.#shown = this.#given = this.#form = undefined;
-    this.#unseen?.disconnect();
+    if (openDialog === this) openDialog = undefined;
+    this.#dialog = this.#shown = this.#shownUtterance = this.#form = undefined;
+    this.#resizes?.disconnect();
     dialog.close();
     dialog.remove();
-    this.#hooks.keys.gone();
+    this.#hooks.keyboard.dialogClosed();
     const back = this.#returnTo;
     this.#returnTo = undefined;
     if (back?.isConnected) back.focus({ preventScroll: true });
   }
 
-  /** The page moved or hid what the dialog is in: then it is open, but not modal, or modal and out of sight. */
+  /** Opens the dialog again if the page moved or hid its container, which makes it non-modal or invisible. */
   refresh(): void {
     const dialog = this.#dialog;
     if (!dialog || !this.#shown) return;
@@ -121,36 +119,36 @@ export class QuestionDialog {
 
   #keepDraft(): void {
     if (!this.#form || !this.#shown) return;
-    this.#draft = { reply_token: this.#shown.utterance.reply_token, put: this.#form.draft() };
+    this.#draft = { reply_token: this.#shown.utterance.reply_token, input: this.#form.draft() };
   }
 
   #open(view: QuestionView): void {
     const before = this.#dialog;
     this.#keepDraft();
-    taken = this;
+    openDialog = this;
     this.#returnTo ??= (deepActive() as HTMLElement | null) ?? undefined;
     this.#shown = view;
     const dialog = this.#build(view);
     this.#dialog = dialog;
     this.#outlet.root.append(dialog);
     dialog.showModal();
-    this.#unseen?.disconnect();
-    this.#unseen?.observe(dialog);
+    this.#resizes?.disconnect();
+    this.#resizes?.observe(dialog);
     dialog.querySelector<HTMLElement>("h2")!.focus();
-    // A new dialog each time: only then does a screen reader read it from its beginning.
+    // A new dialog each time: otherwise screen readers do not read it from its beginning.
     before?.close();
     before?.remove();
     this.#armedAt = performance.now() + ARM_MS;
     this.#early = false;
-    this.#hooks.keys.renew(this.#armedAt);
-    this.#hooks.opened(this.inside!);
+    this.#hooks.keyboard.dialogOpened(this.#armedAt);
+    this.#hooks.opened(this.content!);
   }
 
   #build(view: QuestionView): HTMLDialogElement {
-    const { wording, utterance, direction, alone } = view;
+    const { localized, utterance, direction, alone } = view;
     const second = utterance.asked!.step === "read_back";
-    const { words, language } = wording;
-    const title = second ? words.check_heading : fill(words.question_from, { agent: view.agent });
+    const { messages, language } = localized;
+    const title = second ? messages.check_heading : fill(messages.question_from, { agent: view.agent });
     const heading = make(
       "h2",
       { id: "question", tabindex: "-1", autofocus: true, part: "question-heading", lang: language },
@@ -161,15 +159,17 @@ export class QuestionDialog {
       make("p", { part: "more" }, ...runNodes(view.phrases.say("questions_waiting", { count: view.more })));
     const body = make("div", { id: "body", part: "question-body" }, ...this.#paragraphs(view), more);
     const form =
-      view.event.type === "aaep:agent.awaiting.clarification" ? questionForm(view.event, wording) : undefined;
+      view.event.type === "aaep:agent.awaiting.clarification"
+        ? questionForm(view.event, localized)
+        : undefined;
     this.#form = form;
-    if (this.#draft?.reply_token === utterance.reply_token) form?.restore(this.#draft!.put);
+    if (this.#draft?.reply_token === utterance.reply_token) form?.restore(this.#draft!.input);
     const actions = make("div", { class: "actions", part: "actions" });
-    for (const [word, part, press] of this.#buttons(view, form)) {
+    for (const [message, part, press] of this.#buttons(view, form)) {
       const button = make(
         "button",
         { type: "button", part: `button ${part}`, class: part, lang: language },
-        words[word],
+        messages[message],
       );
       button.addEventListener("click", () => {
         const early = this.#early || performance.now() < this.#armedAt;
@@ -178,8 +178,8 @@ export class QuestionDialog {
       });
       actions.append(button);
     }
-    // Two, made at once: the outer keeps everything else out, the inner is what is read. As one, Chromium reports it
-    // to Orca twice, and the question is heard twice.
+    // Two elements: the outer makes everything else inert, the inner is read. With a single element, Chromium reports
+    // the dialog to Orca twice, and the question is read twice.
     const asked = make(
       "div",
       {
@@ -211,7 +211,7 @@ export class QuestionDialog {
       { capture: true },
     );
     dialog.addEventListener("keydown", (event) => {
-      // While an input method is composing, Escape is its own.
+      // During composition, Escape belongs to the input method.
       if (event.key !== "Escape" || event.isComposing) return;
       event.preventDefault();
       this.#hooks.postpone();
@@ -220,7 +220,7 @@ export class QuestionDialog {
       event.preventDefault();
       this.#hooks.postpone();
     });
-    // A browser may close it by force; that is no answer either.
+    // A browser may force the dialog closed; that is not an answer.
     dialog.addEventListener("close", () => this.#dialog === dialog && this.#hooks.postpone());
     return dialog;
   }
@@ -235,13 +235,18 @@ export class QuestionDialog {
     const listed = /^(?:[1-9]|[1-9][0-9]+)[^0-9]/u;
     return utterance.asked!.parts.map((part) => {
       const text = part.map((run: Run) => run.text).join("");
-      const said = choices > 0 && (listed.test(text) || text === phrases.text("choices", { count: choices }));
-      // Heard as part of the question; seen, they are the buttons below.
-      return make("p", { class: grave.has(text) ? "grave" : said ? "heard" : undefined }, ...runNodes(part));
+      const hasButton =
+        choices > 0 && (listed.test(text) || text === phrases.text("choices", { count: choices }));
+      // Read with the question; visually, the choices are the radio buttons below.
+      return make(
+        "p",
+        { class: grave.has(text) ? "grave" : hasButton ? "heard" : undefined },
+        ...runNodes(part),
+      );
     });
   }
 
-  /** Always in this order. */
+  /** The order never changes. */
   #buttons(view: QuestionView, form: QuestionForm | undefined): Button[] {
     const { event } = view;
     const deadline = event.extensions?.["earshot"]?.["deadline"] as { extensions_left?: number } | undefined;
@@ -268,7 +273,7 @@ export class QuestionDialog {
     const send = () => {
       const input = form.read();
       if (input) this.#send(input, form);
-      else form.complain();
+      else form.showError();
     };
     const yesNo: Button[] = form.yesNo
       ? [
@@ -280,17 +285,17 @@ export class QuestionDialog {
     return [...yesNo, ...(fields ? [["send", "send", send] as Button] : [])];
   }
 
-  /** Decided once: whatever is pressed until the agent has answered changes nothing. */
+  /** Further presses are ignored until the agent has taken the answer. */
   #send(input: AnswerInput, form?: QuestionForm): void {
     if (this.#sent) return;
     this.#sent = true;
     if (!this.#hooks.answer(input)) {
       this.#sent = false;
-      return form?.complain();
+      return form?.showError();
     }
     if (!this.#dialog) return;
-    const { words, language } = this.#shown!.wording;
-    const sending = make("p", { class: "sending", lang: language }, words.sending);
+    const { messages, language } = this.#shown!.localized;
+    const sending = make("p", { class: "sending", lang: language }, messages.sending);
     this.#dialog.querySelector(".actions")!.before(sending);
     for (const button of this.#dialog.querySelectorAll("button:not(.later)"))
       button.setAttribute("aria-disabled", "true");
@@ -300,4 +305,87 @@ export class QuestionDialog {
     const first = this.#first;
     if (first && first.utterance.reply_token === view.utterance.reply_token) this.#open(first);
   }
+}
+
+/** The current input. */
+interface Draft {
+  readonly text: string;
+  readonly chosen: number;
+}
+
+interface QuestionForm {
+  draft(): Draft;
+  restore(draft: Draft): void;
+  readonly nodes: readonly HTMLElement[];
+  /** The answer; undefined if there is no input yet. */
+  read(): AnswerInput | undefined;
+  /** Shows at the field that an answer is missing, and moves the focus there. */
+  showError(): void;
+  readonly yesNo: boolean;
+}
+
+/** The fields of a clarification: choices, a number, text or yes and no, as the question accepts (CNF-27). */
+function questionForm(event: AwaitingClarification, { messages, language }: LocalizedMessages): QuestionForm {
+  const kinds = event.accepted_response_kinds ?? ["freetext"];
+  const choices = kinds.includes("multiple_choice") ? (event.choices ?? []) : [];
+  const radios = choices.map((_, index) =>
+    make("input", { type: "radio", name: "choice", id: `choice-${index}`, value: String(index + 1) }),
+  );
+  const hints = event.localization_hints?.primary_language;
+  const error = make(
+    "p",
+    { id: "error", part: "error", class: "error", lang: language, hidden: true },
+    messages.not_an_answer,
+  );
+  const nodes: HTMLElement[] = [];
+  if (radios.length > 0) {
+    const options = radios.map((radio, index) =>
+      make(
+        "div",
+        { class: "choice", part: "choice" },
+        radio,
+        make("label", { for: radio.id, lang: hints, dir: "auto" }, neutralize(choices[index]!.label).text),
+      ),
+    );
+    nodes.push(
+      make("fieldset", { part: "choices" }, make("legend", { lang: language }, messages.choose), ...options),
+    );
+  }
+  const numeric = kinds.includes("numeric") && !kinds.includes("freetext");
+  const typed = numeric || kinds.includes("freetext");
+  const field = numeric
+    ? make("input", { id: "answer", inputmode: "decimal", autocomplete: "off", part: "field" })
+    : make("textarea", { id: "answer", rows: "3", part: "field", dir: "auto" });
+  if (typed) {
+    const label = make(
+      "label",
+      { for: "answer", lang: language },
+      numeric ? messages.your_number : messages.your_answer,
+    );
+    nodes.push(make("div", { class: "field" }, label, field));
+  }
+  nodes.push(error);
+  const first = radios[0] ?? field;
+  return {
+    nodes,
+    yesNo: kinds.includes("yes_no"),
+    draft: () => ({ text: field.value, chosen: radios.findIndex(({ checked }) => checked) }),
+    restore({ text, chosen }) {
+      field.value = text;
+      const radio = radios[chosen];
+      if (radio) radio.checked = true;
+    },
+    read() {
+      const text = typed ? field.value.trim() : "";
+      if (text !== "") return { kind: "text", text };
+      const chosen = radios.find(({ checked }) => checked);
+      return chosen && { kind: "text", text: chosen.value };
+    },
+    showError() {
+      error.hidden = false;
+      for (const one of [...radios, field]) one.setAttribute("aria-describedby", "error");
+      field.setAttribute("aria-invalid", "true");
+      first.focus();
+    },
+  };
 }

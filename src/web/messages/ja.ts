@@ -1,6 +1,9 @@
-import type { Words } from "../words.ts";
+import type { PageMessages } from "../messages.ts";
 
-export const words: Words = {
+/** The announcer's sentences come in the same chunk. */
+export { ja as catalog } from "../../subscriber/catalogs/ja.ts";
+
+export const messages: PageMessages = {
   question_from: "{agent}からの質問",
   check_heading: "許可する前に確認",
   allow: "許可する",

@@ -1,21 +1,20 @@
 /**
- * A page's mouth: live regions, used so that nothing is lost or said twice. They exist before they are written to;
- * two of each kind take turns, so that the same words twice are heard twice; each change is one whole announcement, and
- * stands long enough to be noticed.
- * While a dialog is open, everything outside it is inert and its live regions are mute: then the words go inside the
- * topmost one, whosever it is.
+ * ARIA live regions, used so that no announcement is lost or repeated: regions exist before they are written to; two of
+ * each kind alternate, so that the same text twice is announced twice; each change is one whole announcement and stays
+ * long enough to be noticed. While a modal dialog is open, everything outside is inert, so announcements go into the
+ * topmost dialog, even if it belongs to the page.
  */
 import type { Run } from "../subscriber/announcer.ts";
-import { make, runNodes } from "./runs.ts";
+import { deepActive, make, runNodes } from "./dom.ts";
 
-/** A screen reader has to have seen a region before a change in it is news. */
+/** A screen reader announces changes only in a region it already knows. */
 const SETTLE_MS = 250;
-/** A change that follows another sooner may hide it. */
+/** Two changes in quicker succession may hide the first. */
 const GAP_MS = 170;
-/** Afterwards the words are in the transcript; here they would be found by accident, or heard again when a dialog closes. */
+/** Old text is removed: it is in the transcript, and would be read again when a dialog closes. */
 const CLEAR_MS = 5_000;
 
-interface Place {
+interface RegionSet {
   readonly root: HTMLElement;
   readonly polite: readonly [HTMLElement, HTMLElement];
   readonly assertive: readonly [HTMLElement, HTMLElement];
@@ -25,22 +24,23 @@ interface Place {
 const region = (live: "polite" | "assertive"): HTMLElement =>
   make("div", { "aria-live": live, "aria-atomic": "true", "aria-relevant": "additions text" });
 
-export class Announce {
+export class LiveRegions {
   readonly #home: () => HTMLElement;
-  readonly #own: () => HTMLElement | undefined;
-  readonly #places = new Map<HTMLElement, Place>();
+  readonly #ownDialog: () => HTMLElement | undefined;
+  readonly #regions = new Map<HTMLElement, RegionSet>();
+  /** Open modal dialogs in the order they were first seen. */
   #order: HTMLElement[] = [];
   readonly #waiting: { readonly runs: readonly Run[]; readonly urgent: boolean }[] = [];
-  readonly #late = new Set<ReturnType<typeof setTimeout>>();
+  readonly #timers = new Set<ReturnType<typeof setTimeout>>();
   #pending = false;
   #wroteAt = -Infinity;
   #turn = 0;
 
-  /** `home` is where words go while no dialog is open; `own` is our dialog, while it is. */
-  constructor(home: () => HTMLElement, own: () => HTMLElement | undefined) {
+  /** `home` holds the regions while no dialog is open; `ownDialog` is the question dialog, while it is open. */
+  constructor(home: () => HTMLElement, ownDialog: () => HTMLElement | undefined) {
     this.#home = home;
-    this.#own = own;
-    this.#place(home());
+    this.#ownDialog = ownDialog;
+    this.#regionsIn(home());
   }
 
   say(runs: readonly Run[], urgent: boolean): void {
@@ -48,14 +48,14 @@ export class Announce {
     this.#next();
   }
 
-  /** Where it goes is decided when it goes: a dialog may have opened or closed meanwhile. */
+  /** The target is chosen at the last moment: a dialog may have opened or closed meanwhile. */
   #next(): void {
     if (this.#pending || this.#waiting.length === 0) return;
-    const place = this.#place(this.#topmost() ?? this.#home());
-    const wait = Math.max(place.since + SETTLE_MS, this.#wroteAt + GAP_MS) - performance.now();
+    const regions = this.#regionsIn(this.#topmost() ?? this.#home());
+    const wait = Math.max(regions.since + SETTLE_MS, this.#wroteAt + GAP_MS) - performance.now();
     if (wait <= 0) {
       const { runs, urgent } = this.#waiting.shift()!;
-      this.#write(place, runs, urgent);
+      this.#write(regions, runs, urgent);
       return this.#next();
     }
     this.#pending = true;
@@ -65,11 +65,11 @@ export class Announce {
     });
   }
 
-  #write(place: Place, runs: readonly Run[], urgent: boolean): void {
+  #write(regions: RegionSet, runs: readonly Run[], urgent: boolean): void {
     this.#wroteAt = performance.now();
     this.#turn = 1 - this.#turn;
-    this.#empty(place);
-    const chosen = (urgent ? place.assertive : place.polite)[this.#turn]!;
+    this.#empty(regions);
+    const chosen = (urgent ? regions.assertive : regions.polite)[this.#turn]!;
     chosen.replaceChildren(...runNodes(runs));
     const written = chosen.firstChild;
     this.#after(CLEAR_MS, () => {
@@ -77,52 +77,53 @@ export class Announce {
     });
   }
 
-  /** Ready in a dialog that has just opened, before there is anything to say. Outside it, nothing is left to hear later. */
-  ready(dialog: HTMLElement): void {
+  /** Creates the regions in a dialog that has just opened, and empties those outside it. */
+  prepare(dialog: HTMLElement): void {
     this.#empty();
-    this.#place(dialog);
+    this.#regionsIn(dialog);
   }
 
   close(): void {
-    for (const timer of this.#late) clearTimeout(timer);
-    for (const { root } of this.#places.values()) root.remove();
+    for (const timer of this.#timers) clearTimeout(timer);
+    for (const { root } of this.#regions.values()) root.remove();
   }
 
-  /** What was written last stays for a moment: it may not have been noticed yet. */
-  #empty(except?: Place): void {
-    for (const place of this.#places.values())
-      if (place !== except)
-        for (const one of [...place.polite, ...place.assertive]) if (one.firstChild) one.replaceChildren();
+  /** The latest text stays for a moment: it may not have been noticed yet. */
+  #empty(except?: RegionSet): void {
+    for (const regions of this.#regions.values())
+      if (regions !== except)
+        for (const one of [...regions.polite, ...regions.assertive])
+          if (one.firstChild) one.replaceChildren();
   }
 
   #after(ms: number, then: () => void): void {
     const timer = setTimeout(() => {
-      this.#late.delete(timer);
+      this.#timers.delete(timer);
       then();
     }, ms);
-    this.#late.add(timer);
+    this.#timers.add(timer);
   }
 
-  #place(host: HTMLElement): Place {
+  #regionsIn(host: HTMLElement): RegionSet {
     const home = this.#home();
-    for (const [other, { root }] of this.#places) {
+    for (const [other, { root }] of this.#regions) {
       if (other === home || other === host || isModal(other)) continue;
       root.remove();
-      this.#places.delete(other);
+      this.#regions.delete(other);
     }
-    const known = this.#places.get(host);
+    const known = this.#regions.get(host);
     if (known?.root.isConnected) return known;
     const polite = [region("polite"), region("polite")] as const;
     const assertive = [region("assertive"), region("assertive")] as const;
     const root = make("div", { class: "earshot-voice", part: "voice" }, ...polite, ...assertive);
     hide(root);
-    const place = { root, polite, assertive, since: performance.now() };
-    this.#places.set(host, place);
+    const regions = { root, polite, assertive, since: performance.now() };
+    this.#regions.set(host, regions);
     host.append(root);
-    return place;
+    return regions;
   }
 
-  /** The one the focus is in; else the one that was opened last. */
+  /** The modal dialog that has the focus, or else the one opened last. */
   #topmost(): HTMLElement | undefined {
     for (
       let node: Node | null = deepActive();
@@ -131,7 +132,7 @@ export class Announce {
     )
       if (node instanceof HTMLElement && node.matches(MODAL) && isModal(node)) return node;
     const open = [...document.querySelectorAll<HTMLElement>(MODAL)].filter(isModal);
-    const own = this.#own();
+    const own = this.#ownDialog();
     if (own) open.push(own);
     for (const one of open) if (!this.#order.includes(one)) this.#order.push(one);
     this.#order = this.#order.filter((one) => open.includes(one));
@@ -141,7 +142,7 @@ export class Announce {
 
 const MODAL = "dialog[open], [aria-modal=true]";
 
-/** Out of sight, not out of reach. Set one by one: a strict policy allows that, and the page's own styles do not matter. */
+/** Visually hidden. Set property by property, which a strict content security policy allows. */
 function hide({ style }: HTMLElement): void {
   const rules = {
     position: "absolute",
@@ -159,10 +160,4 @@ function isModal(element: HTMLElement): boolean {
   if (!element.isConnected) return false;
   if (element instanceof HTMLDialogElement) return element.matches(":modal");
   return element.checkVisibility?.() ?? element.offsetParent !== null;
-}
-
-export function deepActive(): Element | null {
-  let active = document.activeElement;
-  while (active?.shadowRoot?.activeElement) active = active.shadowRoot.activeElement;
-  return active;
 }

@@ -1,6 +1,9 @@
-import type { Words } from "../words.ts";
+import type { PageMessages } from "../messages.ts";
 
-export const words: Words = {
+/** The announcer's sentences come in the same chunk. */
+export { ar as catalog } from "../../subscriber/catalogs/ar.ts";
+
+export const messages: PageMessages = {
   question_from: "سؤال من {agent}",
   check_heading: "راجع قبل السماح",
   allow: "اسمح",

@@ -1,6 +1,9 @@
-import type { Words } from "../words.ts";
+import type { PageMessages } from "../messages.ts";
 
-export const words: Words = {
+/** The announcer's sentences come in the same chunk. */
+export { fr as catalog } from "../../subscriber/catalogs/fr.ts";
+
+export const messages: PageMessages = {
   question_from: "Question de {agent}",
   check_heading: "Vérifier avant d’autoriser",
   allow: "Autoriser",

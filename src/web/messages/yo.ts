@@ -1,7 +1,10 @@
 // Awaiting a native speaker's review.
-import type { Words } from "../words.ts";
+import type { PageMessages } from "../messages.ts";
 
-export const words: Words = {
+/** The announcer's sentences come in the same chunk. */
+export { yo as catalog } from "../../subscriber/catalogs/yo.ts";
+
+export const messages: PageMessages = {
   question_from: "Ìbéèrè láti ọ̀dọ̀ {agent}",
   check_heading: "Yẹ̀ ẹ́ wò kí o tó gbà á láàyè",
   allow: "Gbà á láàyè",

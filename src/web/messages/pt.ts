@@ -1,6 +1,9 @@
-import type { Words } from "../words.ts";
+import type { PageMessages } from "../messages.ts";
 
-export const words: Words = {
+/** The announcer's sentences come in the same chunk. */
+export { pt as catalog } from "../../subscriber/catalogs/pt.ts";
+
+export const messages: PageMessages = {
   question_from: "Pergunta de {agent}",
   check_heading: "Conferir antes de permitir",
   allow: "Permitir",

@@ -1,6 +1,9 @@
-import type { Words } from "../words.ts";
+import type { PageMessages } from "../messages.ts";
 
-export const words: Words = {
+/** The announcer's sentences come in the same chunk. */
+export { es as catalog } from "../../subscriber/catalogs/es.ts";
+
+export const messages: PageMessages = {
   question_from: "Pregunta de {agent}",
   check_heading: "Revisar antes de permitir",
   allow: "Permitir",

@@ -1,39 +1,40 @@
 /**
- * What the person's hands are doing. A question must not open under someone who types, and no key that was struck for
- * something else may answer it: one held since before or from the first moment, one that repeats, or the second of two
- * quick ones.
+ * Protects questions from accidental keys. A question does not open while the person types, and a key press meant for
+ * something else does not answer it: a key held since before it opened or pressed in its first moment, a repeating key,
+ * or the second of a double press.
  */
-import { deepActive } from "./announce.ts";
+import { deepActive } from "./dom.ts";
 
-/** So long without a key, and nobody is typing any more. */
-export const PAUSE_MS = 2_000;
+/** Without a key press for this long, the person is no longer typing. */
+const PAUSE_MS = 2_000;
 /** Keys that press buttons or close dialogs. */
 const PRESSING: ReadonlySet<string> = new Set(["Enter", "NumpadEnter", "Space"]);
 const DECIDING: ReadonlySet<string> = new Set([...PRESSING, "Escape"]);
-/** A second stroke this soon after a dialog has gone was meant for it, not for the page behind it. */
-const DOUBLE_MS = 500;
+/** A key press this soon after a dialog closed was meant for it, not for the page behind it. */
+const DOUBLE_PRESS_MS = 500;
 
 const EDITABLE =
   "input:not([type=button],[type=checkbox],[type=radio],[type=submit],[type=reset],[type=range],[type=color],[type=file],[type=image]), textarea, select, [contenteditable]:not([contenteditable=false]), [role=textbox], [role=searchbox], [role=combobox]";
 
-export class Keys {
+export class KeyboardGuard {
   readonly #down = new Set<string>();
   readonly #stop = new AbortController();
   #typedAt = -Infinity;
   #composing = false;
-  #stale = new Set<string>();
-  #deafUntil = -Infinity;
+  /** Keys whose current press is ignored. */
+  #ignored = new Set<string>();
+  #ignoreUntil = -Infinity;
   /** While a dialog is open: when presses begin to count. */
   #armedAt: number | undefined;
-  #touched: () => void;
+  readonly #activity: () => void;
 
-  /** `touched` is called whenever the person does something here. */
-  constructor(touched: () => void) {
-    this.#touched = touched;
+  /** `activity` is called on every key press and pointer press. */
+  constructor(activity: () => void) {
+    this.#activity = activity;
     const options = { capture: true, signal: this.#stop.signal } as const;
     window.addEventListener("keydown", (event) => this.#keydown(event), options);
     window.addEventListener("keyup", (event) => this.#keyup(event), options);
-    window.addEventListener("pointerdown", () => this.#touched(), options);
+    window.addEventListener("pointerdown", () => this.#activity(), options);
     window.addEventListener("blur", () => this.#down.clear(), options);
     window.addEventListener("input", () => this.#typed(), options);
     window.addEventListener("compositionstart", () => this.#compose(true), options);
@@ -44,26 +45,25 @@ export class Keys {
     this.#stop.abort();
   }
 
-  /** When a question may open: now, or so many milliseconds after now. */
+  /** Milliseconds until a question may open; 0 if now. */
   typingFor(): number {
     const active = deepActive();
-    // What happens inside a frame nobody tells this page; a list that is open is being read.
+    // Typing inside a frame cannot be observed; an open list is being read.
     if (this.#composing || active?.matches("iframe, frame, object, embed") || isOpenList(active))
       return PAUSE_MS;
     return Math.max(0, this.#typedAt + PAUSE_MS - performance.now());
   }
 
-  /** A dialog opens, or shows something else: keys that are down now say nothing to it, nor do those of its first moment. */
-  renew(armedAt: number): void {
-    this.#stale = new Set(this.#down);
+  /** A dialog opened or changed: keys held now, and those pressed before `armedAt`, do not count. */
+  dialogOpened(armedAt: number): void {
+    this.#ignored = new Set(this.#down);
     this.#armedAt = armedAt;
   }
 
-  /** A dialog has gone. */
-  gone(): void {
-    this.#stale = new Set(this.#down);
+  dialogClosed(): void {
+    this.#ignored = new Set(this.#down);
     this.#armedAt = undefined;
-    this.#deafUntil = performance.now() + DOUBLE_MS;
+    this.#ignoreUntil = performance.now() + DOUBLE_PRESS_MS;
   }
 
   #typed(): void {
@@ -76,26 +76,26 @@ export class Keys {
   }
 
   #keydown(event: KeyboardEvent): void {
-    this.#touched();
+    this.#activity();
     const { code } = event;
     this.#down.add(code);
     const editing = isEditable(deepActive());
-    // Letters are typing wherever they go: there are editors that a page cannot be seen to have.
+    // Letters count as typing anywhere: some editors cannot be recognized as such.
     if (editing || (code !== "Space" && event.key.length === 1 && !event.ctrlKey && !event.metaKey))
       this.#typed();
     if (!DECIDING.has(code)) return;
     const now = performance.now();
     const early = this.#armedAt !== undefined && now < this.#armedAt && PRESSING.has(code);
-    if ((early && !editing) || (now < this.#deafUntil && !(code === "Space" && editing)))
-      this.#stale.add(code);
+    if ((early && !editing) || (now < this.#ignoreUntil && !(code === "Space" && editing)))
+      this.#ignored.add(code);
     const repeated = event.repeat && this.#armedAt !== undefined && !editing;
-    if (repeated || this.#stale.has(code)) swallow(event);
+    if (repeated || this.#ignored.has(code)) swallow(event);
   }
 
   #keyup(event: KeyboardEvent): void {
     this.#down.delete(event.code);
-    // A space bar presses its button when it is let go.
-    if (this.#stale.delete(event.code) && DECIDING.has(event.code)) swallow(event);
+    // The space bar activates a button on release.
+    if (this.#ignored.delete(event.code) && DECIDING.has(event.code)) swallow(event);
   }
 }
 

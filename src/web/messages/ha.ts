@@ -1,7 +1,10 @@
 // Awaiting a native speaker's review.
-import type { Words } from "../words.ts";
+import type { PageMessages } from "../messages.ts";
 
-export const words: Words = {
+/** The announcer's sentences come in the same chunk. */
+export { ha as catalog } from "../../subscriber/catalogs/ha.ts";
+
+export const messages: PageMessages = {
   question_from: "Tambaya daga {agent}",
   check_heading: "Duba kafin ba da izini",
   allow: "Ba da izini",

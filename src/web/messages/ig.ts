@@ -1,7 +1,10 @@
 // Awaiting a native speaker's review.
-import type { Words } from "../words.ts";
+import type { PageMessages } from "../messages.ts";
 
-export const words: Words = {
+/** The announcer's sentences come in the same chunk. */
+export { ig as catalog } from "../../subscriber/catalogs/ig.ts";
+
+export const messages: PageMessages = {
   question_from: "Ajụjụ sitere n'aka {agent}",
   check_heading: "Lelee tupu i kwe",
   allow: "Kwe",

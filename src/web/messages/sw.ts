@@ -1,7 +1,10 @@
 // Awaiting a native speaker's review.
-import type { Words } from "../words.ts";
+import type { PageMessages } from "../messages.ts";
 
-export const words: Words = {
+/** The announcer's sentences come in the same chunk. */
+export { sw as catalog } from "../../subscriber/catalogs/sw.ts";
+
+export const messages: PageMessages = {
   question_from: "Swali kutoka kwa {agent}",
   check_heading: "Hakiki kabla ya kuruhusu",
   allow: "Ruhusu",
