@@ -1,20 +1,24 @@
 /** Whatever is written to whom and when: all of it leaves, in order, within its time and its cap (F14). */
 import fc from "fast-check";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { backToRealTime } from "../../test/support/writers.ts";
-import { type Outlet, Writer } from "./writer.ts";
+import { type ByteSink, type Writer, WriteScheduler } from "./writer.ts";
 
 const CAP = 900;
-/** As many sockets as need a rest after a round of writes. */
+/** As many sockets as make deferrable frames wait after a flush. */
 const SOCKETS = 64;
-const MOST_REST_MS = 8;
+const MAX_DELAY_MS = 8;
 
 let now = performance.now() + 3_600_000;
+let scheduler: WriteScheduler;
 beforeEach(() => {
+  scheduler = new WriteScheduler();
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "setImmediate", "clearImmediate"] });
   vi.spyOn(performance, "now").mockImplementation(() => now);
 });
-afterEach(backToRealTime);
+afterEach(() => {
+  vi.restoreAllMocks();
+  vi.useRealTimers();
+});
 const pass = (ms: number) => {
   now += ms;
   vi.advanceTimersByTime(ms);
@@ -29,7 +33,7 @@ function bodyOf(chunk: Buffer): Buffer {
 }
 
 /** A writer, the socket it writes to, and what is true of both. */
-class Line implements Outlet {
+class Line implements ByteSink {
   readonly writer: Writer;
   readonly waits: Promise<void>[] = [];
   readonly #chunked: boolean;
@@ -44,11 +48,11 @@ class Line implements Outlet {
 
   constructor(chunked: boolean) {
     this.#chunked = chunked;
-    const slow = () => {
+    const onSlow = () => {
       expect(this.#waiting + this.writableLength).toBeGreaterThan(CAP);
       this.#slow = true;
     };
-    this.writer = new Writer(this, { chunked, cap: CAP, blocked_ms: 60_000, slow });
+    this.writer = scheduler.writer(this, { chunked, queueBytes: CAP, blockedMs: 60_000, onSlow });
   }
 
   write(bytes: Uint8Array): boolean {
@@ -63,12 +67,12 @@ class Line implements Outlet {
     return this.#said.length - this.#left.length;
   }
 
-  say(frame: Uint8Array | string, patient: boolean): void {
+  say(frame: Uint8Array | string, deferrable: boolean): void {
     const open = !this.#slow && !this.#over;
     if (open) this.#said = Buffer.concat([this.#said, Buffer.from(frame)]);
-    this.#urgent ||= !patient;
+    this.#urgent ||= !deferrable;
     this.#since = Math.min(this.#since, now);
-    const wait = this.writer.write(frame, patient);
+    const wait = this.writer.write(frame, deferrable);
     if (wait) this.waits.push(wait);
     if (open && !this.#slow) expect(this.#waiting).toBeLessThanOrEqual(CAP);
   }
@@ -93,7 +97,7 @@ class Line implements Outlet {
     expect(this.#said.subarray(0, this.#left.length).equals(this.#left)).toBe(true);
     if (this.#waiting === 0 || this.#slow) this.#since = Infinity;
     // A round of writes takes its time, and nothing can be written meanwhile.
-    expect(now - this.#since).toBeLessThan(MOST_REST_MS + 2 * SOCKETS);
+    expect(now - this.#since).toBeLessThan(MAX_DELAY_MS + 2 * SOCKETS);
     if (!turned) return;
     if (this.#urgent && !this.#slow) expect(this.#waiting).toBe(0);
     this.#urgent = false;
@@ -117,10 +121,10 @@ type Step = (lines: readonly Line[]) => unknown;
 const step: fc.Arbitrary<Step> = fc.oneof(
   {
     weight: 4,
-    arbitrary: fc.record({ who, frame, patient: fc.boolean() }).map(
-      ({ who, frame, patient }): Step =>
+    arbitrary: fc.record({ who, frame, deferrable: fc.boolean() }).map(
+      ({ who, frame, deferrable }): Step =>
         (lines) =>
-          lines[who]!.say(frame, patient),
+          lines[who]!.say(frame, deferrable),
     ),
   },
   {
@@ -171,7 +175,7 @@ it("what is said leaves in order and in time, once, and nobody waits for ever (F
           for (const line of lines) line.check(turned);
         }
         pass(0);
-        pass(MOST_REST_MS);
+        pass(MAX_DELAY_MS);
         for (const line of lines) line.checkAtLast();
         await Promise.all(lines.flatMap(({ waits }) => waits));
       },

@@ -1,54 +1,55 @@
 /**
- * Writing to many sockets: what is said in one turn of the event loop goes out in one write per socket, and where many
- * sockets send the same frames, the joined bytes are made once. A socket that does not drain holds up nobody but
- * itself (F14).
+ * Writing to many sockets. Everything written to a socket in one turn of the event loop leaves in one write; where many
+ * sockets send the same frames, the joined bytes are made once. Backpressure is per socket: one that does not drain
+ * delays only itself (F14).
  */
 
 /** Where bytes go: a socket, a response, a web stream. */
-export interface Outlet {
-  /** False once it would rather be waited for; its owner calls `drained` when it can take more. */
+export interface ByteSink {
+  /** False once it is full; its owner calls `drained` when it can take more. */
   write(bytes: Uint8Array): boolean;
   readonly writableLength: number;
 }
 
 export interface WriterOptions {
-  /** Whether the outlet is the body of an HTTP/1.1 response, to be written in chunks. */
+  /** Whether the sink is the body of an HTTP/1.1 response, to be written in chunks. */
   readonly chunked?: boolean;
-  /** Most bytes waiting for one outlet. */
-  readonly cap: number;
-  readonly blocked_ms: number;
-  /** Too many bytes, or too long without draining; said once. What was waiting is dropped: a resume brings it again. */
-  readonly slow: () => void;
+  /** Most bytes that may wait for one sink. */
+  readonly queueBytes: number;
+  /** How long a sink may stay full. */
+  readonly blockedMs: number;
+  /** Called once, when either limit is exceeded. Waiting bytes are dropped: a resume sends them again. */
+  readonly onSlow: () => void;
 }
 
-/** Beyond this a writer asks to be waited for, so that a long replay does not pile up in one turn. */
-const WAIT_ABOVE = 192 * 1024;
+/** Beyond this a writer signals backpressure, so that a long replay does not accumulate in one turn. */
+const BACKPRESSURE_BYTES = 192 * 1024;
 
-/** In UTF-8. */
-const MOST_BYTES_PER_UNIT = 3;
+const MAX_UTF8_BYTES_PER_UNIT = 3;
 
-/** What is written whole: bytes, or text that becomes bytes when it leaves, together with what leaves beside it. */
+/** Written whole: bytes, or text that is encoded when it leaves, together with the rest of its batch. */
 type Frame = Uint8Array | string;
 
 /**
- * What is waiting, as a path: each step adds a frame. In one turn most sockets are given the same frames in the same
- * order, so they walk the same path, keep nothing of their own, and share its joined bytes.
+ * Waiting frames as a linked path: each step adds a frame. In one turn most sockets are given the same frames in the
+ * same order, so they walk the same path, hold nothing of their own, and share its joined bytes.
  */
 class Batch {
-  readonly before: Batch | undefined;
+  readonly previous: Batch | undefined;
   readonly frame: Frame | undefined;
-  /** At least as many bytes as there are: text is measured only where that could matter. */
-  readonly most: number;
+  /** Upper bound of the size in bytes: text is measured only where that could matter. */
+  readonly maxSize: number;
   private next: Batch | undefined;
   #size: number | undefined;
   #bytes: Uint8Array | undefined;
   #chunk: Uint8Array | undefined;
 
-  constructor(before?: Batch, frame?: Frame) {
-    const most = typeof frame === "string" ? MOST_BYTES_PER_UNIT * frame.length : (frame?.byteLength ?? 0);
-    this.before = before;
+  constructor(previous?: Batch, frame?: Frame) {
+    const maxSize =
+      typeof frame === "string" ? MAX_UTF8_BYTES_PER_UNIT * frame.length : (frame?.byteLength ?? 0);
+    this.previous = previous;
     this.frame = frame;
-    this.most = (before?.most ?? 0) + most;
+    this.maxSize = (previous?.maxSize ?? 0) + maxSize;
   }
 
   and(frame: Frame): Batch {
@@ -58,7 +59,7 @@ class Batch {
 
   get size(): number {
     let size = 0;
-    for (let at: Batch | undefined = this; at?.frame !== undefined; at = at.before) {
+    for (let at: Batch | undefined = this; at?.frame !== undefined; at = at.previous) {
       size += at.#size ?? Buffer.byteLength(at.frame);
       if (at.#size !== undefined) break;
     }
@@ -92,7 +93,7 @@ class Batch {
 
   #frames(): Frame[] {
     const frames: Frame[] = [];
-    for (let at: Batch | undefined = this; at?.frame !== undefined; at = at.before) frames.push(at.frame);
+    for (let at: Batch | undefined = this; at?.frame !== undefined; at = at.previous) frames.push(at.frame);
     return frames.reverse();
   }
 
@@ -104,84 +105,115 @@ class Batch {
   }
 }
 
-/** Where every path of this turn begins; a new one each turn, so that nothing is held. */
-let nothing = new Batch();
-let dirty: Writer[] = [];
-let flushing: Writer[] = [];
+export interface WriteSchedulerOptions {
+  /** With at least this many sockets in one flush, deferrable frames wait after it; 64 by default. */
+  readonly manySockets?: number;
+  /** How long they wait, as a multiple of the time the flush took; 4 by default. */
+  readonly delayFactor?: number;
+  /** The longest they wait; 8 ms by default. */
+  readonly maxDelayMs?: number;
+}
 
 /**
- * With many sockets most of a server's time is the system's, one write after another, and meanwhile nothing is read: a
- * person's "stop" would have to wait. So after a round of writes what can wait does, a few milliseconds at most;
- * meanwhile more gathers, and goes out in the same write. Where there are few sockets nothing waits.
+ * Decides when the writers of one server flush. With many sockets most of a server's time is spent in the kernel, one
+ * write after another, and meanwhile nothing is read: a person's "stop" would have to wait. So after a flush to many
+ * sockets deferrable frames wait a few milliseconds; more accumulate meanwhile and leave in the same write. With few
+ * sockets nothing waits.
  */
-const MANY = 64;
-const REST = 4;
-const MOST_REST_MS = 8;
-let restUntil = 0;
-/** Whether a round of writes is on its way: in this turn, or after the rest. */
-let coming: NodeJS.Immediate | NodeJS.Timeout | undefined;
-let soon = false;
+export class WriteScheduler {
+  readonly #manySockets: number;
+  readonly #delayFactor: number;
+  readonly #maxDelayMs: number;
+  #deferUntil = 0;
+  /** The next flush: in this turn, or after the delay. */
+  #timer: NodeJS.Immediate | NodeJS.Timeout | undefined;
+  #immediate = false;
+  #pending: Writer[] = [];
+  #flushing: Writer[] = [];
+  /** Every path of this turn begins here; replaced after each flush, so that no bytes are retained. */
+  #start = new Batch();
+  readonly #flush = () => this.#flushAll();
 
-/** An immediate, not a microtask: log entries are acknowledged one microtask after another, and belong in one write. */
-function schedule(patient: boolean): void {
-  const rest = patient ? restUntil - performance.now() : 0;
-  if (rest >= 1) {
-    coming ??= setTimeout(flushAll, rest);
-    return;
+  constructor({ manySockets = 64, delayFactor = 4, maxDelayMs = 8 }: WriteSchedulerOptions = {}) {
+    this.#manySockets = manySockets;
+    this.#delayFactor = delayFactor;
+    this.#maxDelayMs = maxDelayMs;
   }
-  if (coming) clearTimeout(coming as NodeJS.Timeout);
-  soon = true;
-  coming = setImmediate(flushAll);
-}
 
-function flushAll(): void {
-  coming = undefined;
-  soon = false;
-  const began = performance.now();
-  [dirty, flushing] = [flushing, dirty];
-  for (const writer of flushing) {
-    try {
-      writer.flush();
-    } catch {
-      // An outlet that fails takes nobody else along; its owner hears of it by its closing.
-      writer.abandon();
+  writer(sink: ByteSink, options: WriterOptions): Writer {
+    return new Writer(this, sink, options);
+  }
+
+  /** A first waiting frame of a writer: the batch it begins. */
+  begin(writer: Writer): Batch {
+    this.#pending.push(writer);
+    return this.#start;
+  }
+
+  /** Makes sure that a flush is scheduled: in this turn, unless everything written may be deferred. */
+  schedule(deferrable: boolean): void {
+    if (this.#timer && (this.#immediate || deferrable)) return;
+    const delay = deferrable ? this.#deferUntil - performance.now() : 0;
+    if (delay >= 1) {
+      this.#timer = setTimeout(this.#flush, delay);
+      return;
     }
+    if (this.#timer) clearTimeout(this.#timer as NodeJS.Timeout);
+    this.#immediate = true;
+    // An immediate, not a microtask: log entries are acknowledged one microtask apart, and belong in one write.
+    this.#timer = setImmediate(this.#flush);
   }
-  if (flushing.length >= MANY) {
-    const ended = performance.now();
-    restUntil = ended + Math.min(MOST_REST_MS, REST * (ended - began));
+
+  #flushAll(): void {
+    this.#timer = undefined;
+    this.#immediate = false;
+    const began = performance.now();
+    [this.#pending, this.#flushing] = [this.#flushing, this.#pending];
+    for (const writer of this.#flushing) {
+      try {
+        writer.flush();
+      } catch {
+        // A failing sink must not affect the others; its owner learns of it by its close event.
+        writer.abandon();
+      }
+    }
+    if (this.#flushing.length >= this.#manySockets) {
+      const ended = performance.now();
+      this.#deferUntil = ended + Math.min(this.#maxDelayMs, this.#delayFactor * (ended - began));
+    }
+    this.#flushing.length = 0;
+    this.#start = new Batch();
   }
-  flushing.length = 0;
-  nothing = new Batch();
 }
 
+/** Writes to one sink. */
 export class Writer {
-  readonly #outlet: Outlet;
+  readonly #scheduler: WriteScheduler;
+  readonly #sink: ByteSink;
   readonly #options: WriterOptions;
   #waiting: Batch | undefined;
   #blocked: { promise: Promise<void>; release: () => void; timer: NodeJS.Timeout } | undefined;
-  #gone = false;
+  #closed = false;
   #ended = false;
 
-  constructor(outlet: Outlet, options: WriterOptions) {
-    this.#outlet = outlet;
+  constructor(scheduler: WriteScheduler, sink: ByteSink, options: WriterOptions) {
+    this.#scheduler = scheduler;
+    this.#sink = sink;
     this.#options = options;
   }
 
-  /** A promise where the outlet cannot take more now. What is patient may wait a moment if there is much to write. */
-  write(frame: Frame, patient = false): Promise<void> | undefined {
-    if (this.#gone) return undefined;
-    if (!this.#waiting) dirty.push(this);
-    this.#waiting = (this.#waiting ?? nothing).and(frame);
-    const { most } = this.#waiting;
-    const much = most > WAIT_ABOVE || most > this.#options.cap;
-    // Where much waits, something critical may be waiting behind it.
-    const rests = patient && !much;
-    if (!coming || !(soon || rests)) schedule(rests);
+  /** A promise is backpressure. A deferrable frame may wait a few milliseconds to share a write with others. */
+  write(frame: Frame, deferrable = false): Promise<void> | undefined {
+    if (this.#closed) return undefined;
+    this.#waiting = (this.#waiting ?? this.#scheduler.begin(this)).and(frame);
+    const { maxSize } = this.#waiting;
+    const large = maxSize > BACKPRESSURE_BYTES || maxSize > this.#options.queueBytes;
+    // Behind a large backlog something critical may be waiting, so it is not deferred.
+    this.#scheduler.schedule(deferrable && !large);
     const blocked = this.#blocked;
-    // An outlet that asked for no pause holds next to nothing: it is not even looked at, which counts where there are many.
-    if (!blocked && !much) return undefined;
-    if (this.#waiting.size + this.#outlet.writableLength > this.#options.cap) {
+    // A sink that is not full holds next to nothing. Reading its length is skipped: with many sockets that is measurable.
+    if (!blocked && !large) return undefined;
+    if (this.#waiting.size + this.#sink.writableLength > this.#options.queueBytes) {
       this.#tooSlow();
       return undefined;
     }
@@ -190,13 +222,13 @@ export class Writer {
 
   flush(): void {
     const waiting = this.#waiting;
-    if (!waiting || this.#gone) return;
+    if (!waiting || this.#closed) return;
     this.#waiting = undefined;
     if (this.#put(waiting)) this.drained();
     else this.#block();
   }
 
-  /** The outlet can take more. */
+  /** The sink can take more. */
   drained(): void {
     const blocked = this.#blocked;
     if (!blocked) return;
@@ -205,13 +237,13 @@ export class Writer {
     blocked.release();
   }
 
-  /** Sends what is waiting, then nothing more. */
+  /** Flushes, and accepts nothing more. */
   release(): void {
     this.flush();
     this.abandon();
   }
 
-  /** Sends what is waiting, and these last words even where it was too slow; then nothing more, whoever else says its last. */
+  /** Flushes, writes a last frame even if the sink was too slow, and accepts nothing more. Later calls do nothing. */
   end(last: Frame): void {
     this.release();
     if (this.#ended) return;
@@ -219,15 +251,15 @@ export class Writer {
     this.#put(new Batch().and(last));
   }
 
-  /** The outlet is gone: nothing is sent any more, and nobody waits. */
+  /** The sink is closed: drops what waits and releases the backpressure. */
   abandon(): void {
-    this.#gone = true;
+    this.#closed = true;
     this.#waiting = undefined;
     this.drained();
   }
 
   #put(batch: Batch): boolean {
-    return this.#outlet.write(this.#options.chunked ? batch.chunk : batch.bytes);
+    return this.#sink.write(this.#options.chunked ? batch.chunk : batch.bytes);
   }
 
   #block(): Promise<void> {
@@ -236,7 +268,7 @@ export class Writer {
       const promise = new Promise<void>((resolve) => {
         release = resolve;
       });
-      const timer = setTimeout(() => this.#tooSlow(), this.#options.blocked_ms);
+      const timer = setTimeout(() => this.#tooSlow(), this.#options.blockedMs);
       timer.unref();
       this.#blocked = { promise, release, timer };
     }
@@ -244,10 +276,10 @@ export class Writer {
   }
 
   #tooSlow(): void {
-    if (this.#gone) return;
-    this.#gone = true;
-    // Told before the wait is over: whoever waits must find the line closed, and not go on into nothing.
-    this.#options.slow();
+    if (this.#closed) return;
+    this.#closed = true;
+    // Before the backpressure is released: whoever waits for it must find the connection closed.
+    this.#options.onSlow();
     this.abandon();
   }
 }

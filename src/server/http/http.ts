@@ -13,6 +13,7 @@ import type { Logger } from "../log.ts";
 import type { Publication } from "../manifest.ts";
 import type { Metrics } from "../metrics.ts";
 import { parseTraceparent } from "../trace.ts";
+import type { WriteScheduler } from "../writer.ts";
 import { type createGuard, isForeign, isVisit, mayUseCookie, PREFLIGHT } from "./guard.ts";
 import type { Beside } from "./routes.ts";
 import type { Watch } from "./unanswered.ts";
@@ -47,6 +48,7 @@ export interface HttpSite {
   readonly ready: () => boolean;
   readonly metrics: Metrics;
   readonly log: Logger;
+  readonly writes: WriteScheduler;
   /** Over open streams. */
   readonly watch: Watch;
   /** How long a body may take to arrive. */

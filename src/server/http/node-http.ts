@@ -4,7 +4,7 @@ import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 import type { TLSSocket } from "node:tls";
 import { EarshotError } from "../../protocol/errors.ts";
 import { type HttpAnswer, json, type OpenStream } from "../../transports/sse/server.ts";
-import { type Outlet, Writer } from "../writer.ts";
+import type { ByteSink } from "../writer.ts";
 import { answerInquiry, BrokenOff, type HttpSite, type Inquiry, KEYS_PATH, MANIFEST_PATH } from "./http.ts";
 
 export type Request = IncomingMessage | Http2ServerRequest;
@@ -229,12 +229,12 @@ function openStream(
   // Over HTTP/2 the socket is everybody's, and not to be touched.
   if (response instanceof ServerResponse) socket?.setNoDelay(true);
   // A response that must wait for the one before it on its connection has no socket yet.
-  const outlet: Outlet & NodeJS.EventEmitter = (direct && socket) || response;
-  const writer = new Writer(outlet, {
-    chunked: outlet === socket,
-    cap: limits.queue_bytes,
-    blocked_ms: limits.blocked_ms,
-    slow: () => {
+  const sink: ByteSink & NodeJS.EventEmitter = (direct && socket) || response;
+  const writer = site.writes.writer(sink, {
+    chunked: sink === socket,
+    queueBytes: limits.queue_bytes,
+    blockedMs: limits.blocked_ms,
+    onSlow: () => {
       site.metrics.count("earshot_disconnects_total", { reason: "too_slow" });
       // A replay may be too much before the stream has even been taken over.
       if (open) open.slow();
@@ -243,10 +243,10 @@ function openStream(
     },
   });
   const drained = () => writer.drained();
-  outlet.on("drain", drained);
+  sink.on("drain", drained);
   let open: OpenStream | undefined;
   open = start({
-    write: (text, patient) => writer.write(text, patient),
+    write: (text, deferrable) => writer.write(text, deferrable),
     end: (last) => {
       if (response.destroyed) return writer.abandon();
       writer.end(last);
@@ -260,7 +260,7 @@ function openStream(
   response.once("close", () => {
     unwatch();
     // The socket outlives this response where the connection is kept.
-    outlet.off("drain", drained);
+    sink.off("drain", drained);
     writer.abandon();
     open?.gone();
   });

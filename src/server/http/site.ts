@@ -24,6 +24,7 @@ import { createLogger, type Logger, type LogSink } from "../log.ts";
 import { buildManifest, createPublication, type SigningKey, type Way } from "../manifest.ts";
 import { createMetrics } from "../metrics.ts";
 import { createObserver, type Observer } from "../observer.ts";
+import { WriteScheduler } from "../writer.ts";
 import { createCompat, type StrayHook } from "./compat.ts";
 import { attachCompatSocket } from "./compat-socket.ts";
 import { createGuard, isLoopback } from "./guard.ts";
@@ -123,6 +124,7 @@ export interface Inside {
   readonly hub: HubPort;
   readonly log: Logger;
   readonly observer: Observer;
+  readonly writes: WriteScheduler;
   /** As it is, or as it will be with one way more. */
   readonly manifest: (more?: Way) => ProducerManifest;
   /** It is served in this way too: the manifest says so from here on. */
@@ -159,6 +161,7 @@ export async function buildSite(
 
   const guard = createGuard({ hosts: ["localhost", "127.0.0.1", "[::1]", ...hosts], origins });
   const hub = hubOf(producer);
+  const writes = new WriteScheduler();
   const observer = createObserver(log, metrics);
   const stopObserving = hub.observe(observer);
   const ways: Way[] = [{ transport: "sse" }];
@@ -221,6 +224,7 @@ export async function buildSite(
     ready: () => !stopped,
     metrics,
     log,
+    writes,
     watch: createWatch(limits.heartbeat_ms),
     body_ms: limits.request_ms,
   };
@@ -260,6 +264,7 @@ export async function buildSite(
         hub,
         metrics,
         observer,
+        writes,
         blocked_ms: limits.blocked_ms,
       });
       return {
@@ -276,7 +281,7 @@ export async function buildSite(
       published.stop();
     },
   };
-  return { site: built, inside: { hub, log, observer, manifest, announce } };
+  return { site: built, inside: { hub, log, observer, writes, manifest, announce } };
 }
 
 function mustBeSafe(options: SiteOptions): void {

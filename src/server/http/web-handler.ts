@@ -1,6 +1,6 @@
 /** The same site as a web-standard `(Request) => Response`, for Next.js and Hono route handlers. */
 import type { HttpAnswer, OpenStream } from "../../transports/sse/server.ts";
-import { type Outlet, Writer } from "../writer.ts";
+import type { ByteSink, Writer, WriteScheduler } from "../writer.ts";
 import { answerInquiry, BrokenOff, type HttpSite } from "./http.ts";
 import type { NodeHttpLimits } from "./node-http.ts";
 
@@ -30,7 +30,7 @@ export function createWebHandler(
         status,
         headers,
       });
-    return new Response(openStream(stream, request.signal, limits), { status, headers });
+    return new Response(openStream(stream, request.signal, limits, site.writes), { status, headers });
   };
 }
 
@@ -58,6 +58,7 @@ function openStream(
   start: NonNullable<HttpAnswer["stream"]>,
   signal: AbortSignal,
   limits: StreamLimits,
+  writes: WriteScheduler,
 ): ReadableStream<Uint8Array> {
   let open: OpenStream | undefined;
   let writer: Writer;
@@ -72,7 +73,7 @@ function openStream(
   return new ReadableStream<Uint8Array>(
     {
       start(controller) {
-        const outlet: Outlet = {
+        const sink: ByteSink = {
           write: (bytes) => {
             // The same bytes may go to many, and whoever reads a web stream may do with its own what it likes.
             controller.enqueue(new Uint8Array(bytes));
@@ -82,14 +83,14 @@ function openStream(
             return Math.max(0, ROOM - (controller.desiredSize ?? 0));
           },
         };
-        writer = new Writer(outlet, {
-          cap: limits.queue_bytes,
-          blocked_ms: limits.blocked_ms,
+        writer = writes.writer(sink, {
+          queueBytes: limits.queue_bytes,
+          blockedMs: limits.blocked_ms,
           // A replay may be too much before the stream has even been taken over.
-          slow: () => (open ? open.slow() : queueMicrotask(() => open?.slow())),
+          onSlow: () => (open ? open.slow() : queueMicrotask(() => open?.slow())),
         });
         open = start({
-          write: (text, patient) => writer.write(text, patient),
+          write: (text, deferrable) => writer.write(text, deferrable),
           end: (last) => {
             if (finished) return;
             writer.end(last);

@@ -10,7 +10,7 @@ import type { Principal } from "../../protocol/principal.ts";
 import type { ConnectionObserver } from "../../transports/server-connection.ts";
 import { openWebSocket, SUBPROTOCOL, type WebSocketConnection } from "../../transports/websocket/server.ts";
 import type { Metrics } from "../metrics.ts";
-import { Writer } from "../writer.ts";
+import type { Writer, WriteScheduler } from "../writer.ts";
 import type { createGuard } from "./guard.ts";
 import { credentialsOf } from "./http.ts";
 import { inquiryOf } from "./node-http.ts";
@@ -23,6 +23,7 @@ export interface WebSocketSite {
   readonly hub: HubPort;
   readonly metrics: Metrics;
   readonly observer: ConnectionObserver;
+  readonly writes: WriteScheduler;
   readonly ping_ms: number;
   readonly message_bytes: number;
   readonly queue_bytes: number;
@@ -93,10 +94,10 @@ export function attachWebSocket(server: Server, site: WebSocketSite): { close: (
   function open(websocket: WebSocket, principal: Principal, socket: Socket): void {
     socket.setNoDelay(true);
     // Frames go straight to the socket, whole ones only: what ws itself sends (pings, pongs, closes) fits in between.
-    const writer = new Writer(socket, {
-      cap: site.queue_bytes,
-      blocked_ms: site.blocked_ms,
-      slow: () => {
+    const writer = site.writes.writer(socket, {
+      queueBytes: site.queue_bytes,
+      blockedMs: site.blocked_ms,
+      onSlow: () => {
         connection.close("too_slow");
         setTimeout(() => websocket.terminate(), LINGER_MS).unref();
       },
@@ -105,7 +106,7 @@ export function attachWebSocket(server: Server, site: WebSocketSite): { close: (
     const connection = openWebSocket(
       {
         frame: encodeTextFrame,
-        write: (frame, patient) => writer.write(frame, patient),
+        write: (frame, deferrable) => writer.write(frame, deferrable),
         close: (code, reason) => {
           writer.release();
           websocket.close(code, reason);

@@ -19,7 +19,7 @@ import { buildManifest, type Way } from "../manifest.ts";
 import { createMetrics } from "../metrics.ts";
 import { createObserver, type Observer } from "../observer.ts";
 import { ensureSafeDirectory } from "../safe-directory.ts";
-import { Writer } from "../writer.ts";
+import { WriteScheduler } from "../writer.ts";
 import { type Bound, bindSocket } from "./bind.ts";
 import { isPipe, manifestPath, socketPath } from "./path.ts";
 
@@ -72,6 +72,7 @@ export interface IpcInside {
   readonly hub: HubPort;
   readonly log: Logger;
   readonly observer: Observer;
+  readonly writes: WriteScheduler;
   readonly manifest: (way: Way) => ProducerManifest;
 }
 
@@ -82,6 +83,7 @@ export async function serveIpc(producer: Producer, options: IpcOptions = {}): Pr
   const serving = await openIpcServer(producer.identity.agent_id, options, {
     log,
     observer,
+    writes: new WriteScheduler(),
     hub: hubOf(producer),
     manifest: (way) =>
       buildManifest(hubOf(producer).offer, {
@@ -114,7 +116,7 @@ const NO_ACCESS: HubPort = {
 export async function openIpcServer(
   agent_id: string,
   options: IpcOptions,
-  { hub, log, observer, manifest }: IpcInside,
+  { hub, log, observer, writes, manifest }: IpcInside,
 ): Promise<ServingIpc & { readonly way: Way }> {
   const path = options.path ?? socketPath(agent_id, options.directory);
   const pipe = isPipe(path);
@@ -143,17 +145,17 @@ export async function openIpcServer(
     if (!socket.destroyed) open.set(socket, attend(socket, allowed));
   };
   const attend = (socket: Socket, allowed: Principal | undefined): IpcConnection => {
-    const writer = new Writer(socket, {
-      cap: limits.queue_bytes,
-      blocked_ms: limits.blocked_ms,
-      slow: () => {
+    const writer = writes.writer(socket, {
+      queueBytes: limits.queue_bytes,
+      blockedMs: limits.blocked_ms,
+      onSlow: () => {
         connection.close("too_slow");
         setTimeout(() => socket.destroy(), LINGER_MS).unref();
       },
     });
     const connection = openIpc(
       {
-        write: (frame, patient) => writer.write(frame, patient),
+        write: (frame, deferrable) => writer.write(frame, deferrable),
         end() {
           writer.release();
           socket.end();

@@ -11,7 +11,7 @@ import { openStdio } from "../../transports/stdio/server.ts";
 import { createLogger, type LogSink } from "../log.ts";
 import { createMetrics } from "../metrics.ts";
 import { createObserver } from "../observer.ts";
-import { Writer } from "../writer.ts";
+import { WriteScheduler } from "../writer.ts";
 
 export interface StdioOptions {
   /** Where the listener is heard and spoken to; our own stdin and stdout by default. For a child: its stdout and stdin. */
@@ -58,14 +58,14 @@ export function serveStdio(producer: Producer, options: StdioOptions = {}): Serv
     input.pause();
     settle();
   };
-  const writer = new Writer(
+  const writer = new WriteScheduler().writer(
     {
       write,
       get writableLength() {
         return output.writableLength;
       },
     },
-    { cap: queue_bytes, blocked_ms, slow: () => connection.close("too_slow") },
+    { queueBytes: queue_bytes, blockedMs: blocked_ms, onSlow: () => connection.close("too_slow") },
   );
   const connection = openStdio(
     {

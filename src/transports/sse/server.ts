@@ -20,8 +20,8 @@ import { onExpiry } from "../server-connection.ts";
 
 /** A response body that stays open. */
 export interface TextStream {
-  /** A promise means: wait until it settles before writing more. What is patient may wait a moment. */
-  write(text: string, patient?: boolean): Promise<void> | undefined;
+  /** A promise means: wait until it settles before writing more. What is deferrable may wait a moment. */
+  write(text: string, deferrable?: boolean): Promise<void> | undefined;
   /** Sends what is waiting and these last words, then ends. */
   end(last: string): void;
 }
