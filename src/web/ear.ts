@@ -333,6 +333,8 @@ export class Ear {
   async #catchUp({ events, state, resume, settings }: Shared & { readonly do: "log" }): Promise<void> {
     if (this.#synced !== "no") return;
     this.#synced = "soon";
+    // What was broadcast before the log is part of it.
+    this.#early.length = 0;
     await this.#apply(settings);
     const now = this.#clock.now();
     for (const event of events) {

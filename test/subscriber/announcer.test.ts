@@ -1,6 +1,7 @@
 // What is said, when, and what is not: the announcer as a person meets it.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { Deduplicator } from "../../src/subscriber/deduplicate.ts";
 import { Ear, eventsOf } from "./support.ts";
 
 const started = { summary_normal: "Planning your week." };
@@ -386,7 +387,9 @@ describe("the announcer", () => {
       event("tool.invoked", { tool: `t${n}`, summary_normal, sequence_number: n });
     const [one, two, three] = [numbered(1, "One."), numbered(2, "Two."), numbered(3, "Three.")];
     const ear = new Ear();
-    ear.hear(one, three, two, two, one);
+    // As in a listener: the subscriber deduplicates, the announcer reorders.
+    const subscriber = new Deduplicator();
+    ear.hear(...[one, three, two, two, one].filter((received) => subscriber.take(received, true)));
     expect(ear.texts).toEqual(["One.", "Two.", "Three."]);
     ear.hear(numbered(6, "Six.")).wait(1000);
     expect(ear.texts.at(-1)).toBe("Six.");

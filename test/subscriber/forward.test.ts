@@ -7,7 +7,7 @@ import type { AgentEvent } from "../../src/protocol/types.ts";
 import { FORWARDER, forward, Subscriber } from "../../src/subscriber/index.ts";
 import { createFakeClock } from "../../src/testing/clock.ts";
 import { createMemoryClient } from "../../src/transports/memory/client.ts";
-import { FakeProducer } from "./line.ts";
+import { FakeProducer } from "./fake-producer.ts";
 
 const connect = async (producer: FakeProducer, options: object = FORWARDER) => {
   const clock = createFakeClock();

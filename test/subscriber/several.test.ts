@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { Announcer, createListener, textOf } from "../../src/subscriber/announcer.ts";
 import { Subscriber } from "../../src/subscriber/index.ts";
 import { createFakeClock } from "../../src/testing/clock.ts";
-import { FakeProducer } from "./line.ts";
+import { FakeProducer } from "./fake-producer.ts";
 
 async function setUp(...names: [id: string, name: string][]) {
   const clock = createFakeClock();

@@ -5,7 +5,7 @@ import { CLOSE_REASONS } from "../../src/protocol/close-reasons.ts";
 import { ConnectionError, Subscriber } from "../../src/subscriber/index.ts";
 import type { SubscribeOptions } from "../../src/subscriber/subscriber.ts";
 import { createFakeClock } from "../../src/testing/clock.ts";
-import { FakeProducer } from "./line.ts";
+import { FakeProducer } from "./fake-producer.ts";
 
 async function setUp(options: SubscribeOptions = {}, producer = new FakeProducer()) {
   const clock = createFakeClock();

@@ -27,7 +27,7 @@ import {
   trusting,
 } from "../../src/subscriber/trust.ts";
 import { createFakeClock } from "../../src/testing/clock.ts";
-import { FakeProducer } from "./line.ts";
+import { FakeProducer } from "./fake-producer.ts";
 
 const AT = "2026-01-01T00:00:00.000Z";
 const met = (over: Partial<Met> = {}): Met => ({

@@ -1,6 +1,7 @@
 /**
- * What happens to events before they are announced: deduplicated, put in their session's order where the producer numbers
- * them (SUB-13), and rate limited per connection, so that one agent cannot drown out the others (T4, DEL-27).
+ * What happens to events before they are announced: put in their session's order where the producer numbers them
+ * (SUB-13), and rate limited per connection, so that one agent cannot drown out the others (T4, DEL-27). Duplicates do
+ * not get here: the subscriber drops them.
  */
 import { CRITICAL_TYPES, isCritical } from "../../protocol/filters.ts";
 import type { AgentEvent, Urgency } from "../../protocol/types.ts";
@@ -18,16 +19,11 @@ interface HeldEvent {
 }
 
 export class EventOrder {
-  readonly #seen = new Set<string>();
   readonly #next = new Map<string, number>();
   #held: HeldEvent[] = [];
 
   /** The events to announce now, in order. Ids and numbers are kept per source, so agents cannot interfere. */
   take(event: AgentEvent, now: number, source = ""): AgentEvent[] {
-    const id = `${source} ${event.event_id}`;
-    if (this.#seen.has(id)) return [];
-    this.#seen.add(id);
-    if (this.#seen.size > MAX_REMEMBERED) this.#seen.delete(this.#seen.values().next().value!);
     const { sequence_number: number } = event;
     if (number === undefined) return [event];
     const session = `${source} ${event.session_id}`;

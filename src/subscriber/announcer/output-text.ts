@@ -103,11 +103,8 @@ class OutputBuffer {
   }
 
   #append(event: OutputStreaming): boolean {
-    const next = this.#next!;
-    const end = event.position + codePoints(event.chunk);
-    const overlap = Math.max(0, next - event.position);
-    const chunk = overlap === 0 ? event.chunk : Array.from(event.chunk).slice(overlap).join("");
-    this.#next = Math.max(next, end);
+    const { chunk } = event;
+    this.#next = Math.max(this.#next!, event.position + codePoints(chunk));
     this.#complete ||= event.complete === true;
     const language = languageOf(event);
     const last = this.#spans.at(-1);

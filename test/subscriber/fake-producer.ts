@@ -1,4 +1,4 @@
-/** A producer's end of a line, played by the test: it hears requests and messages, and speaks when told to. */
+/** The producer end of a connection, played by the test: it receives requests and messages, and sends when told to. */
 
 import type { ResumePoint } from "../../src/protocol/extension.ts";
 import { CORE_CONTEXT, type OtherMessage, type SubscriptionRequest } from "../../src/protocol/types.ts";
