@@ -77,7 +77,7 @@ async function earshot(way: "http" | "unix" | "grpc"): Promise<Hall> {
   process.on("exit", () => rmSync(directory, { recursive: true, force: true }));
   const serving = await serve(producer, {
     port: 0,
-    token_file: false,
+    tokenFile: false,
     unix: way === "unix" && { directory },
     grpc: way === "grpc",
     limits: { connections: 100_000 },

@@ -70,7 +70,7 @@ async function listen(handler: RequestListener) {
 
 async function earshot(): Promise<Contender> {
   const agent = createProducer({ agent_id: "bench", agent_name: "Benchmark agent" });
-  const served = await serve(agent, { port: 0, token_file: false });
+  const served = await serve(agent, { port: 0, tokenFile: false });
   const subscriber = await subscribe(`http://127.0.0.1:${served.port}`, {
     token: served.token!,
     coalesce_boundaries: ["none"],

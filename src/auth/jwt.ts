@@ -27,7 +27,7 @@ export interface JwtOptions {
   /** The `typ` every token must have, such as "at+jwt": keeps tokens of the same issuer made for other purposes out. */
   readonly typ?: string;
   /** How far the issuer's clock may be off; 5 seconds by default. */
-  readonly tolerance_seconds?: number;
+  readonly toleranceSeconds?: number;
   /** What these claims entitle to; by default the subject may hear and answer sessions of audience "user:<sub>". */
   readonly authorize?: (
     claims: Readonly<Record<string, unknown>>,
@@ -41,7 +41,7 @@ const ASYMMETRIC = /^(?:ES|RS|PS)(?:256|384|512)$|^Ed25519$|^EdDSA$/;
 const LONGEST_TOKEN = 16_384;
 
 export function jwtAuthenticator(options: JwtOptions): Authenticator {
-  const { issuer, audience, algorithms = ["ES256", "RS256"], typ, tolerance_seconds = 5 } = options;
+  const { issuer, audience, algorithms = ["ES256", "RS256"], typ, toleranceSeconds = 5 } = options;
   const { authorize = bySubject, refused = () => {} } = options;
   const unsafe = algorithms.filter((name) => !ASYMMETRIC.test(name));
   if (unsafe.length > 0 || algorithms.length === 0) {
@@ -61,7 +61,7 @@ export function jwtAuthenticator(options: JwtOptions): Authenticator {
     issuer,
     audience,
     algorithms: [...algorithms],
-    clockTolerance: tolerance_seconds,
+    clockTolerance: toleranceSeconds,
     requiredClaims: ["exp", "sub"],
     ...(typ === undefined ? {} : { typ }),
   };
@@ -77,7 +77,7 @@ export function jwtAuthenticator(options: JwtOptions): Authenticator {
     }
     const principal = await authorize(claims);
     if (!principal) return undefined;
-    const expires_at = Math.min(principal.expires_at ?? Infinity, (claims.exp! + tolerance_seconds) * 1000);
+    const expires_at = Math.min(principal.expires_at ?? Infinity, (claims.exp! + toleranceSeconds) * 1000);
     return { ...principal, expires_at };
   };
 }

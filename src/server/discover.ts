@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { parse } from "../protocol/parse.ts";
 import type { ProducerManifest } from "../protocol/types.ts";
 import { knock } from "./ipc/bind.ts";
-import { manifestPath, PIPE_DIRECTORY, socketDirectory } from "./ipc/path.ts";
+import { manifestPathFor, PIPE_DIRECTORY, socketDirectory } from "./ipc/path.ts";
 import { isSafeDirectory, ownUid } from "./safe-directory.ts";
 
 export interface Discovered {
@@ -18,10 +18,10 @@ export interface Discovered {
 export interface DiscoverOptions {
   readonly directory?: string;
   /** So long an agent may take to answer. */
-  readonly timeout_ms?: number;
+  readonly timeoutMs?: number;
 }
 
-export async function discover({ directory, timeout_ms = 500 }: DiscoverOptions = {}): Promise<Discovered[]> {
+export async function discover({ directory, timeoutMs = 500 }: DiscoverOptions = {}): Promise<Discovered[]> {
   const place = directory ?? socketDirectory();
   if (place === undefined) return discoverPipes();
   // Whoever can plant a socket there would have people answer another agent's questions.
@@ -32,8 +32,8 @@ export async function discover({ directory, timeout_ms = 500 }: DiscoverOptions 
       .sort()
       .map(async (name): Promise<Discovered[]> => {
         const path = join(place, name);
-        if (!isOwn(path, "isSocket") || (await knock(path, timeout_ms)) !== "alive") return [];
-        return [{ address: `unix:${path}`, path, manifest: readManifest(manifestPath(path)) }];
+        if (!isOwn(path, "isSocket") || (await knock(path, timeoutMs)) !== "alive") return [];
+        return [{ address: `unix:${path}`, path, manifest: readManifest(manifestPathFor(path)) }];
       }),
   );
   return found.flat();

@@ -26,7 +26,7 @@ export function createObserver(log: Logger, metrics: Metrics): Observer {
         outcome,
         who: log.who(principal),
         subscription_id: subscription?.id,
-        trace_id: parseTraceparent(request.correlation_id)?.trace_id,
+        trace_id: parseTraceparent(request.correlation_id)?.traceId,
       });
     },
     connected(subscription_id, principal, transport, resumed) {
@@ -41,7 +41,7 @@ export function createObserver(log: Logger, metrics: Metrics): Observer {
       log(outcome === "taken" ? "info" : "warn", outcome === "taken" ? "reply_taken" : "reply_refused", {
         type: message.type,
         who: log.who(principal),
-        trace_id: parseTraceparent((message as { correlation_id?: string }).correlation_id)?.trace_id,
+        trace_id: parseTraceparent((message as { correlation_id?: string }).correlation_id)?.traceId,
       });
     },
     rateLimited() {

@@ -22,7 +22,7 @@ export interface ServeOptions extends SiteOptions {
   /** HTTP/2 with HTTP/1.1 beside it; needs `tls`. */
   readonly http2?: boolean;
   /** Where the loopback token is kept; false keeps it nowhere, and opens no socket by itself. */
-  readonly token_file?: string | false;
+  readonly tokenFile?: string | false;
   /**
    * The Unix socket, or on Windows the named pipe, where local tools find this agent. On loopback without `auth` it opens
    * by itself, and where it cannot, that is logged; true, or a path or directory, insists on it.
@@ -43,7 +43,7 @@ export interface Serving extends Site {
   /** `grpc://…` or `grpcs://…`. */
   readonly grpc: string | undefined;
   readonly port: number;
-  readonly token_path: string | undefined;
+  readonly tokenPath: string | undefined;
   /** Where a person on this machine opens the Inspector, the token in it: for their eyes only. */
   readonly inspector: string | undefined;
   /** Tells everyone, lets the last words out, and stops. */
@@ -66,7 +66,7 @@ export async function serve(producer: Producer, options: ServeOptions = {}): Pro
   });
   const server = createServer(options, { ...LIMITS, ...options.limits }, site);
   const perAddress =
-    options.limits?.connections_per_address ?? (local ? undefined : LIMITS.connections_per_address);
+    options.limits?.connectionsPerAddress ?? (local ? undefined : LIMITS.connectionsPerAddress);
   if (perAddress !== undefined) limitPerAddress(server, perAddress);
   const sockets = new Set<Socket>();
   server.on("connection", (socket: Socket) => {
@@ -104,7 +104,7 @@ export async function serve(producer: Producer, options: ServeOptions = {}): Pro
     throw error;
   }
   try {
-    if (site.token !== undefined && options.token_file !== false) {
+    if (site.token !== undefined && options.tokenFile !== false) {
       kept = writeTokenFile(
         {
           agent_id: producer.identity.agent_id,
@@ -113,7 +113,7 @@ export async function serve(producer: Producer, options: ServeOptions = {}): Pro
           token: site.token,
           pid: process.pid,
         },
-        options.token_file,
+        options.tokenFile,
       );
     }
   } catch (error) {
@@ -135,7 +135,7 @@ export async function serve(producer: Producer, options: ServeOptions = {}): Pro
     unix: ways.unix?.address,
     grpc: ways.grpc?.address,
     port: address.port,
-    token_path: kept?.path,
+    tokenPath: kept?.path,
     inspector:
       (options.inspector ?? local) === false
         ? undefined
@@ -194,13 +194,13 @@ function mustBeSafe(
 
 function createServer({ tls, http2 }: ServeOptions, limits: ServeLimits, { node }: Site): Server {
   const settings = {
-    maxHeaderSize: limits.header_bytes,
-    headersTimeout: Math.min(limits.headers_ms, limits.request_ms),
-    requestTimeout: limits.request_ms,
+    maxHeaderSize: limits.headerBytes,
+    headersTimeout: Math.min(limits.headersMs, limits.requestMs),
+    requestTimeout: limits.requestMs,
     // Node looks only this often whether somebody is too slow; by default twice a minute (A18).
-    connectionsCheckingInterval: Math.max(50, Math.min(limits.headers_ms, limits.request_ms) / 4),
+    connectionsCheckingInterval: Math.max(50, Math.min(limits.headersMs, limits.requestMs) / 4),
   };
-  const secure = { minVersion: "TLSv1.2" as const, handshakeTimeout: limits.headers_ms, ...tls };
+  const secure = { minVersion: "TLSv1.2" as const, handshakeTimeout: limits.headersMs, ...tls };
   const server = (
     tls && http2
       ? withIdleLimit(
@@ -209,7 +209,7 @@ function createServer({ tls, http2 }: ServeOptions, limits: ServeLimits, { node 
               ...secure,
               allowHTTP1: true,
               ...HTTP2_LIMITS,
-              settings: { maxConcurrentStreams: 128, maxHeaderListSize: limits.header_bytes },
+              settings: { maxConcurrentStreams: 128, maxHeaderListSize: limits.headerBytes },
             },
             node,
           ),
@@ -259,11 +259,11 @@ const HTTP2_LIMITS = {
 
 function withIdleLimit(
   server: Http2SecureServer,
-  { request_ms, heartbeat_ms }: ServeLimits,
+  { requestMs, heartbeatMs }: ServeLimits,
 ): Http2SecureServer {
   // Heartbeats keep a session with an open stream busy; one without is let go.
   server.on("session", (session) =>
-    session.setTimeout(Math.max(request_ms, 2 * heartbeat_ms), () => session.close()),
+    session.setTimeout(Math.max(requestMs, 2 * heartbeatMs), () => session.close()),
   );
   return server;
 }

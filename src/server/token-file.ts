@@ -32,7 +32,7 @@ function ensureDirectory(directory: string): void {
   } catch (error) {
     throw new EarshotError(
       "unsafe_directory",
-      `The token of this run cannot be kept in ${directory}. Set XDG_RUNTIME_DIR or \`token_file\` to a directory of yours, or pass \`token_file: false\`. ${(error as Error).message}`,
+      `The token of this run cannot be kept in ${directory}. Set XDG_RUNTIME_DIR or \`tokenFile\` to a directory of yours, or pass \`tokenFile: false\`. ${(error as Error).message}`,
       { cause: error },
     );
   }

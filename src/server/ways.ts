@@ -20,8 +20,8 @@ export interface Ways {
  * The socket opens by itself on one's own machine, as the token's file is written there: whoever can open one can read
  * the other. Where `auth` decides who somebody is, or nothing of this run is to be found, it opens only when asked for.
  */
-const opensByItself = ({ unix, auth, token_file }: ServeOptions, local: boolean): boolean =>
-  unix === undefined && local && auth === undefined && token_file !== false;
+const opensByItself = ({ unix, auth, tokenFile }: ServeOptions, local: boolean): boolean =>
+  unix === undefined && local && auth === undefined && tokenFile !== false;
 
 export async function openWays(
   producer: Producer,
@@ -62,7 +62,7 @@ async function openUnix(
         limits: {
           ...limits,
           connections: options.limits?.connections ?? 1_024,
-          message_bytes: limits.body_bytes,
+          messageBytes: limits.bodyBytes,
         },
       },
       inside,
@@ -104,7 +104,7 @@ async function openGrpc(
       ...(site.token === undefined ? {} : { token: site.token }),
       limits: {
         ...limits,
-        ...(limits?.body_bytes === undefined ? {} : { message_bytes: limits.body_bytes + 1_024 }),
+        ...(limits?.bodyBytes === undefined ? {} : { messageBytes: limits.bodyBytes + 1_024 }),
         ...(limits?.connections === undefined ? {} : { streams: limits.connections }),
       },
     },

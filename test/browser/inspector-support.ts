@@ -33,7 +33,7 @@ export async function openDemo(page: BuiltPage, speed = 20): Promise<DemoPlace> 
   const demo = createDemo({ speed, warn: () => undefined });
   const serving = await serve(demo.producer, {
     port: 0,
-    token_file: false,
+    tokenFile: false,
     log: () => undefined,
     routes: demoRoutes(demo),
     inspector: { prompt: DEMO_PATH, example: "Transfer 500 dollars to savings", directory: page.directory },
@@ -52,7 +52,7 @@ export async function openDemo(page: BuiltPage, speed = 20): Promise<DemoPlace> 
 export const serveAgent = (agent: Producer, page: BuiltPage, options: ServeOptions = {}): Promise<Serving> =>
   serve(agent, {
     port: 0,
-    token_file: false,
+    tokenFile: false,
     log: () => undefined,
     inspector: { directory: page.directory },
     ...options,

@@ -98,7 +98,7 @@ describe("a line that is cut at random bytes while text streams", () => {
     async (_, addressOf, seed) => {
       const random = seeded(seed);
       const agent = createProducer({ agent_id: "com.example.reader", warn: () => {} });
-      const served: Serving = await serve(agent, { port: 0, token_file: false });
+      const served: Serving = await serve(agent, { port: 0, tokenFile: false });
       cleanups.push(() => served.close());
       let cutting = false;
       // Anywhere: inside the headers, inside the handshake, inside a frame, between two.

@@ -120,7 +120,7 @@ describe("earshot listen finds the agent", () => {
 describe("earshot listen meets an agent on another machine", () => {
   /** An address that is no name of this machine's own, with this machine behind it. */
   async function elsewhere() {
-    const { served } = await agentOf("planner", "Planner", { hosts: ["0.0.0.0"], token_file: false });
+    const { served } = await agentOf("planner", "Planner", { hosts: ["0.0.0.0"], tokenFile: false });
     return { address: `http://0.0.0.0:${served.port}`, token: served.token! };
   }
 
@@ -195,7 +195,7 @@ describe("earshot listen says what is wrong, and what to do", () => {
   });
 
   it("a token that is missing, and one that is wrong", async () => {
-    const { served } = await agentOf("planner", "Planner", { token_file: false });
+    const { served } = await agentOf("planner", "Planner", { tokenFile: false });
     const missing = await earshot(["listen", served.http], "", terminal({ env: env() }));
     expect(missing).toMatchObject({ code: 3, out: "" });
     expect(missing.err).toContain("wants a token. Give it with --token or EARSHOT_TOKEN");

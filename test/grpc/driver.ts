@@ -28,7 +28,7 @@ interface Place {
 const places = new Map<Producer, Promise<Place>>();
 
 async function openPlace(agent: Producer): Promise<Place> {
-  const limits = { heartbeat_ms: 600_000, request_ms: 600_000 };
+  const limits = { heartbeatMs: 600_000, requestMs: 600_000 };
   const place: Place = {
     server: await serveGrpc(agent, { port: 0, auth: byBearer, limits, log: () => {} }),
     clients: new Set(),

@@ -183,7 +183,7 @@ describe("random bytes on the socket", () => {
   }, 300_000);
 
   it("a listener that asks and asks and never reads the answers is let go, not remembered", async () => {
-    const { server, logs } = await world({ limits: { queue_bytes: 100_000, blocked_ms: 60_000 } });
+    const { server, logs } = await world({ limits: { queueBytes: 100_000, blockedMs: 60_000 } });
     const bare = await admitted(server, { options: { "grpc-node.flow_control_window": 65_535 } });
     bare.call.pause();
     const gone = () => logs.some(({ event }) => event === "stream_closed");

@@ -38,7 +38,7 @@ describe("@grpc/grpc-js", () => {
       import { subscribe } from "src/subscriber/index.ts";
       import { createProducer } from "src/producer/producer.ts";
       const producer = createProducer({ agent_id: "bank" });
-      const server = await serve(producer, { port: 0, token_file: false, log: () => {} });
+      const server = await serve(producer, { port: 0, tokenFile: false, log: () => {} });
       await server.close();
       for (const work of [() => serveGrpc(producer, { port: 0 }), () => subscribe("grpc://127.0.0.1:1")])
         console.log(await work().catch(({ code, message }) => code + ": " + message));

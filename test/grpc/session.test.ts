@@ -188,7 +188,7 @@ describe("a subscription over gRPC", () => {
   });
 
   it("that is never asked for ends by itself", async () => {
-    const { server } = await world({ limits: { request_ms: 50 } });
+    const { server } = await world({ limits: { requestMs: 50 } });
     const bare = new Bare(server);
     expect((await bare.ended).code).toBe(grpc.status.INVALID_ARGUMENT);
     expect(await bare.trailer("aaep-close-reason")).toBe("protocol_violation");
@@ -251,7 +251,7 @@ describe("a line over gRPC that drops", () => {
   });
 
   it("and nobody says so is found dead by the pings of both sides: GRPC-05, TRN-07, TRN-08", async () => {
-    const here = await world({ limits: { heartbeat_ms: 300 } });
+    const here = await world({ limits: { heartbeatMs: 300 } });
     const cable = await Cable.lay(() => here.server.port);
     const stranger = new Bare({ ...here.server, port: cable.port });
     stranger.send({ ...REQUEST, capabilities: {} });
@@ -344,7 +344,7 @@ describe("a gRPC server", () => {
   });
 
   it("waits for a slow reader, piles up no more than a few messages for it, and lets go of one that never reads: TRN-08, DEL-17", async () => {
-    const { server, producer, logs } = await world({ limits: { blocked_ms: 300 } });
+    const { server, producer, logs } = await world({ limits: { blockedMs: 300 } });
     const window = { "grpc-node.flow_control_window": 65_535 };
     const slow = new Bare(server, { options: window });
     slow.send(RESUMING);

@@ -19,7 +19,7 @@ const halls = new Map<Producer, Promise<Hall>>();
 function hallOf(agent: Producer): Promise<Hall> {
   const known = halls.get(agent);
   if (known) return known;
-  const hall = Hall.open(agent, { limits: { heartbeat_ms: 600_000 } });
+  const hall = Hall.open(agent, { limits: { heartbeatMs: 600_000 } });
   halls.set(agent, hall);
   return hall.then((open) => {
     open.hearTheEnd(agent);

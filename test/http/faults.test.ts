@@ -52,7 +52,7 @@ async function listen(server: Server): Promise<number> {
 describe.each(TRANSPORTS)("over %s", (transport, call) => {
   it("a reader that stops reading stops nobody, is told to come back, and goes on where it was (F14)", async () => {
     const agent = agentOf();
-    const hall = await Hall.open(agent, { limits: { blocked_ms: 150, queue_bytes: 1_048_576 } });
+    const hall = await Hall.open(agent, { limits: { blockedMs: 150, queueBytes: 1_048_576 } });
     cleanups.push(() => hall.close());
     const [slow, peer] = [await call(hall, { request: EXTENDED }), await call(hall, { request: EXTENDED })];
     const session = agent.start({ summary: "Much to say." });
@@ -129,7 +129,7 @@ describe.each(TRANSPORTS)("over %s", (transport, call) => {
 
   it("a slow reader that starts again in time reads why it was let go, and that it may come back (F14)", async () => {
     const agent = agentOf();
-    const hall = await Hall.open(agent, { limits: { queue_bytes: 50_000 } });
+    const hall = await Hall.open(agent, { limits: { queueBytes: 50_000 } });
     cleanups.push(() => hall.close());
     const caller = await call(hall, { request: EXTENDED });
     void agent.start({ summary: "Much to say." });
@@ -166,7 +166,7 @@ describe("subscribe()", () => {
 
   it("over websocket, a far end that vanished is let go of after two heartbeats (F15)", async () => {
     const agent = agentOf();
-    const hall = await Hall.open(agent, { limits: { heartbeat_ms: 100 } });
+    const hall = await Hall.open(agent, { limits: { heartbeatMs: 100 } });
     cleanups.push(() => hall.close());
     const [, call] = TRANSPORTS[1];
     const caller = await call(hall);
@@ -222,7 +222,7 @@ describe("subscribe()", () => {
 
   it("a crowd of 200 that loses the agent comes back spread out, and nobody has missed a word (F16)", async () => {
     const agent = agentOf();
-    const options = { auth: byBearer, token_file: false, limits: { connections: 2_000 } } as const;
+    const options = { auth: byBearer, tokenFile: false, limits: { connections: 2_000 } } as const;
     let served = await serve(agent, { ...options, port: 0 });
     cleanups.push(() => served.close());
     const { port } = served;

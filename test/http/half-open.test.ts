@@ -23,7 +23,7 @@ it("F15: the stream of whoever does not answer any more is let go, and frees wha
     ready: () => true,
     log: Object.assign(() => {}, { who: () => "somebody" }),
     metrics,
-    body_ms: 1_000,
+    bodyMs: 1_000,
     sse: async () => ({
       status: 200,
       headers: { "content-type": "text/event-stream" },
@@ -40,7 +40,7 @@ it("F15: the stream of whoever does not answer any more is let go, and frees wha
       look: async () => {},
     },
   };
-  const limits = { body_bytes: 1_024, queue_bytes: 65_536, blocked_ms: 1_000 };
+  const limits = { bodyBytes: 1_024, queueBytes: 65_536, blockedMs: 1_000 };
   const server = createServer(
     (request, response) => void handleNodeRequest(site as HttpSite, request, response, limits),
   );

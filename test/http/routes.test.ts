@@ -132,7 +132,7 @@ describe("routes", () => {
   });
 
   it("are handed bodies up to the limit: A11", async () => {
-    const { call, called, server } = await beside({ limits: { body_bytes: 100 } });
+    const { call, called, server } = await beside({ limits: { bodyBytes: 100 } });
     const large = await call("/demo/sessions", {
       method: "POST",
       body: "x".repeat(101),

@@ -19,7 +19,7 @@ describe("SSE", () => {
   });
 
   it("heartbeats are comments: they keep the line busy and move no cursor", async () => {
-    const { hall } = await open({}, { limits: { heartbeat_ms: 10 } });
+    const { hall } = await open({}, { limits: { heartbeatMs: 10 } });
     const { body } = await hall.post("/subscriptions", requestWith());
     const { response, socket } = await hall.stream(JSON.parse(body).subscription_id);
     expect(response.headers).toMatchObject({
@@ -88,7 +88,7 @@ describe("SSE", () => {
   });
 
   it("wrong methods, media types and sizes are answered as HTTP knows them", async () => {
-    const { hall } = await open({}, { limits: { body_bytes: 2_000 } });
+    const { hall } = await open({}, { limits: { bodyBytes: 2_000 } });
     const status = (method: string, path: string) =>
       new Promise((resolve, reject) => {
         const headers = { authorization: `Bearer ${bearerOf(LOCAL)}` };

@@ -51,7 +51,7 @@ describe("an offer to speak another protocol", () => {
   });
 
   it("is passed over with compat on, and on a stream", async () => {
-    const { server, producer } = await world({ compat: true, limits: { connections_per_address: 3 } });
+    const { server, producer } = await world({ compat: true, limits: { connectionsPerAddress: 3 } });
     const { id } = await listen(server);
     const stream = await openStream(`${server.http}/aaep/v1/events?subscription_id=${id}`, {
       token: server.token,
@@ -195,7 +195,7 @@ describe("a message that is not valid, after the handshake", () => {
 
 describe("a request that cannot be taken as it was sent", () => {
   it("is rejected in AAEP's words whatever is wrong with its envelope: HS-04, HS-09", async () => {
-    const { server } = await world({ limits: { body_bytes: 2_000, request_ms: 200 } });
+    const { server } = await world({ limits: { bodyBytes: 2_000, requestMs: 200 } });
     const post = (headers: Record<string, string>, body: string | Uint8Array = JSON.stringify(REQUEST)) =>
       call(`${server.http}${SUBSCRIPTIONS}`, { method: "POST", token: server.token, headers, body });
     const rejected = (status: number, says: RegExp) => ({

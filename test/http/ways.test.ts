@@ -112,7 +112,7 @@ describe("serve opens", () => {
 
   it.each<[string, ServeOptions]>([
     ["it was told not to", { unix: false }],
-    ["nothing of this run is to be found", { token_file: false }],
+    ["nothing of this run is to be found", { tokenFile: false }],
     ["`auth` decides who somebody is", { auth: () => undefined }],
   ])("no socket by itself where %s", async (_, options) => {
     const [serving] = await start(options);
@@ -155,7 +155,7 @@ it("its manifest says how many may listen, as the limits have it", async () => {
   const [few] = await start({ limits: { connections: 7 }, unix: false });
   expect((await manifestOf(few)).max_concurrent_subscriptions).toBe(7);
   const agent = createProducer({ agent_id: "fewer", hub: { max_subscriptions: 3 }, warn: () => {} });
-  open.push(await serve(agent, { port: 0, token_file: false, log: () => {} }));
+  open.push(await serve(agent, { port: 0, tokenFile: false, log: () => {} }));
   expect((await manifestOf(open.at(-1)!)).max_concurrent_subscriptions).toBe(3);
 });
 

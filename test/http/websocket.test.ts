@@ -62,7 +62,7 @@ describe("WebSocket", () => {
   });
 
   it("a message in fragments is one message, and one beyond the limit closes with 1009 (A11, A19)", async () => {
-    const { hall } = await open({}, { limits: { body_bytes: 4_000 } });
+    const { hall } = await open({}, { limits: { bodyBytes: 4_000 } });
     const socket = connect(hall, "aaep.v1");
     await new Promise((resolve) => socket.on("open", resolve));
     const text = JSON.stringify(requestWith());
@@ -77,7 +77,7 @@ describe("WebSocket", () => {
   });
 
   it("whoever connects and asks for nothing is let go", async () => {
-    const { hall } = await open({}, { limits: { heartbeat_ms: 150 } });
+    const { hall } = await open({}, { limits: { heartbeatMs: 150 } });
     const socket = connect(hall, "aaep.v1");
     expect(await new Promise((resolve) => socket.on("close", resolve))).toBe(4004);
   });

@@ -13,7 +13,7 @@ export interface Teller {
 
 export async function openTeller(options: ServeOptions = {}): Promise<Teller> {
   const agent = createProducer({ agent_id: "com.example.teller", agent_name: "Teller", warn: () => {} });
-  const served = await serve(agent, { port: 0, token_file: false, log: () => {}, ...options });
+  const served = await serve(agent, { port: 0, tokenFile: false, log: () => {}, ...options });
   return {
     agent,
     served,

@@ -322,7 +322,7 @@ describe.skipIf(skipsBrowser)(`in Chromium${BROWSER_NOTE}`, () => {
       const { key, cert } = authorities["Test authority"].sign("127.0.0.1");
       const served = await serve(agent, {
         port: 0,
-        token_file: false,
+        tokenFile: false,
         log: () => {},
         tls: { key, cert },
         http2: true,

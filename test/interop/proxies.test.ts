@@ -104,14 +104,14 @@ backend agent
 
 async function behind(
   { program, config, args }: Proxy,
-  options: { idle_seconds?: number; heartbeat_ms?: number } = {},
+  options: { idle_seconds?: number; heartbeatMs?: number } = {},
 ) {
   const agent = createProducer({ agent_id: "com.example.teller", warn: () => {} });
   const served = await serve(agent, {
     port: 0,
-    token_file: false,
+    tokenFile: false,
     log: () => {},
-    limits: { heartbeat_ms: options.heartbeat_ms ?? 15_000 },
+    limits: { heartbeatMs: options.heartbeatMs ?? 15_000 },
   });
   cleanups.push(() => served.close());
   const directory = mkdtempSync(join(tmpdir(), "earshot-proxy-"));
@@ -201,7 +201,7 @@ for (const [name, proxy] of Object.entries({ nginx, haproxy })) {
       });
 
       it("with heartbeats more frequent than the timeout, it is never cut (F19)", async () => {
-        const { agent, token, port } = await behind(proxy, { idle_seconds: 1, heartbeat_ms: 300 });
+        const { agent, token, port } = await behind(proxy, { idle_seconds: 1, heartbeatMs: 300 });
         const { sub, lines } = await listenAt(address[transport](port), token);
         await new Promise((resolve) => setTimeout(resolve, 2_200));
         expect(await ask(agent, sub)).toBeLessThan(1_000);

@@ -21,7 +21,7 @@ type Fetch = typeof fetch;
 async function answerOver(first: (send: () => ReturnType<Fetch>) => ReturnType<Fetch>) {
   const agent = createProducer({ agent_id: "com.example.bank", warn: () => {} });
   const auth = () => ({ id: "ada", role: "reply", audiences: "all" }) as const;
-  const serving = await serve(agent, { port: 0, token_file: false, auth, log: () => {} });
+  const serving = await serve(agent, { port: 0, tokenFile: false, auth, log: () => {} });
   cleanups.push(() => serving.close());
   let tries = 0;
   const network: Fetch = (input, init) => {

@@ -286,7 +286,7 @@ async function live(directory: string, port: number) {
   const agent = createProducer({ agent_id: "com.example.bank", store, warn: () => {} });
   const auth = () => ({ id: "ada", role: "reply", audiences: "all" }) as const;
   const unix = { path: join(directory, "agent.sock") };
-  const serving = await serve(agent, { port, token_file: false, auth, unix, log: () => {} });
+  const serving = await serve(agent, { port, tokenFile: false, auth, unix, log: () => {} });
   let stopped: Promise<void> | undefined;
   /** As a supervisor's SIGTERM is handled. */
   const stop = () => {

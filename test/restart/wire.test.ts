@@ -79,7 +79,7 @@ describe("a process that is replaced while people listen", () => {
         });
         // The same people before and after: a token of one run would be another one in the next.
         const auth = () => ({ id: "ada", role: "reply", audiences: "all" }) as const;
-        const serving = await serve(agent, { port: 0, token_file: false, auth, log: () => {} });
+        const serving = await serve(agent, { port: 0, tokenFile: false, auth, log: () => {} });
         cleanups.push(() => serving.close());
         door.open(serving.port);
         return agent;

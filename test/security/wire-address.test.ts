@@ -47,7 +47,7 @@ describe("an address other machines can reach", () => {
   it("SEC-01, TRN-10, TRN-11: is refused without TLS and authentication, and the error says what to give", async () => {
     for (const options of [{}, { auth }, { tls: server }] satisfies ServeOptions[]) {
       for (const host of ["0.0.0.0", "::", "192.0.2.1", "agent.example.com"]) {
-        const refused = serve(producer(), { host, port: 0, token_file: false, ...options });
+        const refused = serve(producer(), { host, port: 0, tokenFile: false, ...options });
         await expect(refused).rejects.toThrow(
           /both `tls` \(key and cert\) and `auth`.*or listen on 127\.0\.0\.1/,
         );
@@ -78,7 +78,7 @@ describe("an address other machines can reach", () => {
     ["the null origin", () => ({ origins: ["null"] }), /no origin/],
     ["an origin with a path", () => ({ origins: ["https://chat.example.com/"] }), /no origin/],
   ])("SEC-01: does not start with %s", async (_, options, says) => {
-    await expect(serve(producer(), { port: 0, token_file: false, ...options() })).rejects.toThrow(says);
+    await expect(serve(producer(), { port: 0, tokenFile: false, ...options() })).rejects.toThrow(says);
   });
 
   it("TRN-11: is served over TLS 1.2 and 1.3 and no less", async () => {
@@ -226,8 +226,8 @@ describe("the token of a run", () => {
     const runtime = folder();
     const directory = tokenDirectory({ XDG_RUNTIME_DIR: runtime });
     const agent = producer();
-    const serving = await serve(agent, { port: 0, token_file: directory, unix: false, log: () => {} });
-    const path = serving.token_path!;
+    const serving = await serve(agent, { port: 0, tokenFile: directory, unix: false, log: () => {} });
+    const path = serving.tokenPath!;
 
     expect(path).toBe(join(runtime, "earshot", `bank-${serving.port}.json`));
     expect(lstatSync(directory).mode & 0o777).toBe(0o700);
@@ -244,7 +244,7 @@ describe("the token of a run", () => {
     const directory = join(folder(), "earshot");
     mkdirSync(directory, { mode: 0o755 });
     chmodSync(directory, 0o755);
-    await world({ token_file: directory });
+    await world({ tokenFile: directory });
     expect(lstatSync(directory).mode & 0o777).toBe(0o700);
   });
 
@@ -260,21 +260,21 @@ describe("the token of a run", () => {
     chmodSync(shared, 0o777);
     for (const directory of [link, file, join(shared, "earshot")]) {
       await expect(
-        serve(producer(), { port: 0, token_file: directory, unix: false, log: () => {} }),
-      ).rejects.toThrow(/`token_file`/);
+        serve(producer(), { port: 0, tokenFile: directory, unix: false, log: () => {} }),
+      ).rejects.toThrow(/`tokenFile`/);
     }
     expect(readTokenFiles(link)).toEqual([]);
     // A link planted under the file's name is replaced, not followed.
     const mine = join(place, "mine");
-    const { server: first } = await world({ token_file: mine });
+    const { server: first } = await world({ tokenFile: mine });
     const target = join(elsewhere, "target");
     writeFileSync(target, "untouched");
     const { port } = first;
     await first.close();
     symlinkSync(target, join(mine, `bank-${port}.json`));
-    const { server: second } = await world({ port, token_file: mine });
+    const { server: second } = await world({ port, tokenFile: mine });
     expect(readFileSync(target, "utf8")).toBe("untouched");
-    expect(lstatSync(second.token_path!).isFile()).toBe(true);
+    expect(lstatSync(second.tokenPath!).isFile()).toBe(true);
   });
 
   it.runIf(process.getuid?.() === 0)(
@@ -288,7 +288,7 @@ describe("the token of a run", () => {
       expect(readTokenFiles(directory)).toHaveLength(1);
       chownSync(directory, 12_345, 12_345);
       await expect(
-        serve(producer(), { port: 0, token_file: directory, unix: false, log: () => {} }),
+        serve(producer(), { port: 0, tokenFile: directory, unix: false, log: () => {} }),
       ).rejects.toThrow(/belongs to somebody else/);
       expect(readTokenFiles(directory)).toEqual([]);
     },

@@ -64,7 +64,7 @@ describe("a bare stream", () => {
   });
 
   it("is kept open by comments", async () => {
-    const { server } = await bare({ limits: { heartbeat_ms: 20 } });
+    const { server } = await bare({ limits: { heartbeatMs: 20 } });
     const stream = await openStream(`${server.http}/events`, { token: server.token });
     await stream.sees(/: \n\n[\s\S]*: \n\n/);
     expect(stream.frames).toEqual([]);
@@ -78,7 +78,7 @@ describe("a bare stream", () => {
       pauses.push(ms);
       return () => {};
     };
-    const compat = createCompat(hubOf(producer), { heartbeat_ms: 120_000, every });
+    const compat = createCompat(hubOf(producer), { heartbeatMs: 120_000, every });
     const answer = await compat.http({
       method: "GET",
       path: "/events",
@@ -137,7 +137,7 @@ describe("a bare stream", () => {
 
   it("a message is always answered with 2xx, and what is no message reaches whoever asked for it", async () => {
     const strays: unknown[] = [];
-    const { server } = await world({ compat: (value) => strays.push(value), limits: { body_bytes: 10_000 } });
+    const { server } = await world({ compat: (value) => strays.push(value), limits: { bodyBytes: 10_000 } });
     await openStream(`${server.http}/events`, { token: server.token });
     const bodies = [
       "",

@@ -16,8 +16,8 @@ describe("docs/security.md", () => {
   const page = read("docs/security.md");
   it("names every limit in force", () => {
     for (const [name, value] of Object.entries(LIMITS)) {
-      if (name === "heartbeat_ms") continue;
-      const words = name.endsWith("_ms") ? `${value / 1000} s` : value.toLocaleString("en-US");
+      if (name === "heartbeatMs") continue;
+      const words = name.endsWith("Ms") ? `${value / 1000} s` : value.toLocaleString("en-US");
       expect(page, name).toContain(words);
     }
     expect(page).toContain(`one more every ${HUB_DEFAULTS.reply_limit.refillMs / 1000} seconds`);

@@ -183,7 +183,7 @@ describe("a message that is too large", () => {
   });
 
   it("LIM-06: gets 413 at the limit, not after it, whether its length is declared or not (A11)", async () => {
-    const { server } = await world({ limits: { body_bytes: LIMIT } });
+    const { server } = await world({ limits: { bodyBytes: LIMIT } });
     const pad = (bytes: number) => {
       const body = JSON.stringify({ ...REQUEST, subscriber_version: "" });
       return body.replace(
@@ -212,7 +212,7 @@ describe("a message that is too large", () => {
   });
 
   it("LIM-06: closes a WebSocket with 1009, by its first header, whole or in pieces (A11)", async () => {
-    const { server } = await world({ limits: { body_bytes: LIMIT } });
+    const { server } = await world({ limits: { bodyBytes: LIMIT } });
     const whole = await dial(server.ws, { token: server.token });
     whole.socket.send("x".repeat(LIMIT + 1));
     expect((await whole.closed).code).toBe(1009);
@@ -225,7 +225,7 @@ describe("a message that is too large", () => {
   });
 
   it("headers beyond their limit get 431", async () => {
-    const { server } = await world({ limits: { header_bytes: 2_048 } });
+    const { server } = await world({ limits: { headerBytes: 2_048 } });
     const answer = await raw(
       server.port,
       `GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Long: ${"x".repeat(4_096)}\r\n\r\n`,
@@ -346,14 +346,14 @@ describe("frames that break the rules", () => {
 
 describe("a peer that takes its time", () => {
   it("slow headers are cut off (A18)", async () => {
-    const { server } = await world({ limits: { headers_ms: 200, request_ms: 400 } });
+    const { server } = await world({ limits: { headersMs: 200, requestMs: 400 } });
     const answer = await raw(server.port, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n");
     expect(answer).toMatch(/^HTTP\/1\.1 408 /);
     expect(await raw(server.port, "")).toMatch(/^(?:HTTP\/1\.1 408 [\s\S]*)?$/);
   });
 
   it("a slow body is cut off with 408, byte by byte too (A18)", async () => {
-    const { server } = await world({ limits: { headers_ms: 200, request_ms: 400 } });
+    const { server } = await world({ limits: { headersMs: 200, requestMs: 400 } });
     const stalled = await raw(server.port, `${post(server, 500)}{"type"`);
     expect(stalled).toMatch(/^HTTP\/1\.1 408 /);
     let timer: NodeJS.Timeout | undefined;
@@ -372,7 +372,7 @@ describe("a peer that takes its time", () => {
       tls: authorities.Ours.sign("agent"),
       http2: true,
       ...people({ alice: {} }),
-      limits: { headers_ms: 200, request_ms: 300 },
+      limits: { headersMs: 200, requestMs: 300 },
     });
     const session = connectHttp2(server.http, { ca: authorities.Ours.cert });
     later(() => session.destroy());
@@ -397,7 +397,7 @@ describe("a peer that takes its time", () => {
   });
 
   it("a WebSocket on which nothing is asked for is let go (A18)", async () => {
-    const { server } = await world({ limits: { heartbeat_ms: 50 } });
+    const { server } = await world({ limits: { heartbeatMs: 50 } });
     const wire = await dial(server.ws, { token: server.token });
     expect((await wire.closed).code).toBe(4004);
   });
@@ -464,7 +464,7 @@ describe("a flood", () => {
   it.runIf(process.platform === "linux")(
     "of connections from one address leaves room for others (F22)",
     async () => {
-      const { server } = await world({ limits: { connections_per_address: 3 } });
+      const { server } = await world({ limits: { connectionsPerAddress: 3 } });
       const open = (localAddress: string) => {
         const socket = connectTcp({ port: server.port, host: "127.0.0.1", localAddress });
         socket.on("error", () => {});

@@ -188,8 +188,8 @@ describe("trace context", () => {
     );
 
     expect(parseTraceparent(String(event["correlation_id"]))).toEqual({
-      trace_id: TRACE,
-      parent_id: "00f067aa0ba902b7",
+      traceId: TRACE,
+      parentId: "00f067aa0ba902b7",
       sampled: true,
     });
     expect(logs.filter(({ trace_id }) => trace_id === TRACE).map(({ event: name }) => name)).toEqual([

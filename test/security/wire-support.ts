@@ -34,7 +34,7 @@ export async function world(
   const producer = createProducer({ agent_id: "bank", agent_name: "Bank", warn: () => {}, ...producing });
   const server = await serve(producer, {
     port: 0,
-    token_file: false,
+    tokenFile: false,
     log: (entry) => logs.push(entry),
     ...options,
   });

@@ -11,7 +11,7 @@ afterEach(async () => {
 
 async function asking() {
   const agent = createProducer({ agent_id: "planner", agent_name: "Planner" });
-  const served = await serve(agent, { port: 0, token_file: false });
+  const served = await serve(agent, { port: 0, tokenFile: false });
   closing.push(() => served.close());
   const early = await subscribe(`http://127.0.0.1:${served.port}`, { token: served.token! });
   closing.push(() => early.close());

@@ -26,7 +26,7 @@ async function bank() {
   const directory = mkdtempSync(join(tmpdir(), "earshot-pty-"));
   closing.push(() => rmSync(directory, { recursive: true, force: true }));
   const agent = createProducer({ agent_id: "bank", agent_name: "Bank \u001b[31mhelper" });
-  const served = await serve(agent, { port: 0, token_file: directory, unix: false });
+  const served = await serve(agent, { port: 0, tokenFile: directory, unix: false });
   closing.push(() => served.close());
   const transfers: unknown[] = [];
   const transfer = (amount: number) =>

@@ -52,7 +52,7 @@ describe("a named pipe", () => {
     process.chdir(directory);
     try {
       const serving = await serveIpc(agent(), { path: "\\\\.\\pipe\\aaep\\planner", log: () => {} });
-      expect(serving).toMatchObject({ address: "pipe:\\\\.\\pipe\\aaep\\planner", manifest_path: undefined });
+      expect(serving).toMatchObject({ address: "pipe:\\\\.\\pipe\\aaep\\planner", manifestPath: undefined });
       const sub = await subscribe(serving.address);
       await expect(
         serveIpc(agent(), { path: "\\\\.\\pipe\\aaep\\planner", log: () => {} }),

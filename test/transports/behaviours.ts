@@ -384,7 +384,7 @@ export const BEHAVIOURS: readonly Behaviour[] = [
     title: "a reader that stops reading is let go, and the others never notice: DEL-17 (F14)",
     not: { sse: "disconnected too; its position is kept for a while" },
     async run({ open }) {
-      const { agent, connect } = await open({ blocked_ms: 150, queue_bytes: 262_144 });
+      const { agent, connect } = await open({ blockedMs: 150, queueBytes: 262_144 });
       const slow = await subscribed(connect);
       const quick = await subscribed(connect);
       slow.pause();

@@ -31,8 +31,8 @@ export interface Raw {
 }
 
 export interface Limits {
-  readonly queue_bytes?: number;
-  readonly blocked_ms?: number;
+  readonly queueBytes?: number;
+  readonly blockedMs?: number;
 }
 
 export interface Transport {

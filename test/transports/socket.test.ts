@@ -113,10 +113,10 @@ describe("the directory", () => {
     const place = join(directory, "run", "aaep");
     // However open the author's own mask is.
     const mask = process.umask(0);
-    const { path, manifest_path } = await serve({ directory: place }).finally(() => process.umask(mask));
+    const { path, manifestPath } = await serve({ directory: place }).finally(() => process.umask(mask));
     expect(statSync(place).mode & 0o777).toBe(0o700);
     expect(statSync(path).mode & 0o777).toBe(0o600);
-    expect(statSync(manifest_path!).mode & 0o777).toBe(0o600);
+    expect(statSync(manifestPath!).mode & 0o777).toBe(0o600);
     expect(readdirSync(place).sort()).toEqual(["com.example.desk.json", "com.example.desk.sock"]);
   });
 
@@ -256,7 +256,7 @@ print(tries, hits)
 
 describe("a connection", () => {
   it("that asks for nothing is let go", async () => {
-    const { path } = await serve({ limits: { request_ms: 30 } });
+    const { path } = await serve({ limits: { requestMs: 30 } });
     const socket = connect(path);
     await new Promise((resolve) => socket.on("close", resolve));
   });

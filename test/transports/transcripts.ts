@@ -80,7 +80,7 @@ async function overPipes(agent: Producer): Promise<Ends> {
 }
 
 async function overWebSocket(agent: Producer): Promise<Ends> {
-  const serving = await serve(agent, { port: 0, token_file: false, log: () => {} });
+  const serving = await serve(agent, { port: 0, tokenFile: false, log: () => {} });
   const socket = new WebSocket(serving.ws, "aaep.v1", {
     headers: { authorization: `Bearer ${serving.token}` },
   });
@@ -97,7 +97,7 @@ async function overWebSocket(agent: Producer): Promise<Ends> {
 
 /** Calls go out, and the stream that the first of them opens comes in. */
 async function overSse(agent: Producer): Promise<Ends> {
-  const serving = await serve(agent, { port: 0, token_file: false, log: () => {} });
+  const serving = await serve(agent, { port: 0, tokenFile: false, log: () => {} });
   const headers = { authorization: `Bearer ${serving.token}`, "content-type": "application/json" };
   const abort = new AbortController();
   const encoder = new TextEncoder();

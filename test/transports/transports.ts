@@ -28,7 +28,7 @@ function onServer(name: string, key: string, connect: (serving: Serving) => Prom
     key,
     outlived: true,
     async serve(agent, limits = {}) {
-      const serving = await serve(agent, { port: 0, token_file: false, limits, log: () => {} });
+      const serving = await serve(agent, { port: 0, tokenFile: false, limits, log: () => {} });
       return { connect: () => connect(serving), close: () => serving.close() };
     },
   };

@@ -299,14 +299,14 @@ function isProgram(path: string): boolean {
 }
 
 /** Whether somebody answers at a socket's path or a port of this machine. */
-export function answers(place: string | number, timeout_ms = 500): Promise<boolean> {
+export function answers(place: string | number, timeoutMs = 500): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = typeof place === "string" ? connect(place) : connect(place, "127.0.0.1");
     const done = (yes: boolean) => {
       socket.destroy();
       resolve(yes);
     };
-    socket.setTimeout(timeout_ms, () => done(false));
+    socket.setTimeout(timeoutMs, () => done(false));
     socket.once("connect", () => done(true)).once("error", () => done(false));
   });
 }

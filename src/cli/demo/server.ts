@@ -96,7 +96,7 @@ async function open(io: Io, demo: Demo, options: HostOptions): Promise<Serving> 
   const { port = DEFAULT_PORT, insecureLoopback, compat, log } = options;
   const common: ServeOptions = {
     insecureLoopback,
-    token_file: tokenDirectory({ ...io.env }),
+    tokenFile: tokenDirectory({ ...io.env }),
     compat: compat && createDriverHook(demo, systemClock),
     routes: demoRoutes(demo),
     inspector: { prompt: DEMO_PATH, example: transfer.examples!.en! },

@@ -15,15 +15,15 @@ import type { createGuard } from "../http/guard.ts";
 import { credentialsOf } from "../http/http.ts";
 
 export interface GrpcLimits {
-  readonly message_bytes: number;
+  readonly messageBytes: number;
   /** Most bytes waiting for one stream, and how long it may stand still. */
-  readonly queue_bytes: number;
-  readonly blocked_ms: number;
+  readonly queueBytes: number;
+  readonly blockedMs: number;
   readonly streams: number;
-  readonly streams_per_connection: number;
-  readonly heartbeat_ms: number;
+  readonly streamsPerConnection: number;
+  readonly heartbeatMs: number;
   /** A stream must ask for something, and a connection open a stream, within this time. */
-  readonly request_ms: number;
+  readonly requestMs: number;
 }
 
 export interface GrpcSite {
@@ -46,11 +46,11 @@ type Call = ServerDuplexStream<Buffer, Buffer>;
 export function createGrpcServer(site: GrpcSite, reflects: boolean): Server {
   const { grpc, limits } = site;
   const server = new grpc.Server({
-    "grpc.max_receive_message_length": limits.message_bytes,
-    "grpc.max_concurrent_streams": limits.streams_per_connection,
-    "grpc.keepalive_time_ms": limits.heartbeat_ms,
-    "grpc.keepalive_timeout_ms": limits.heartbeat_ms,
-    "grpc.max_connection_idle_ms": limits.request_ms,
+    "grpc.max_receive_message_length": limits.messageBytes,
+    "grpc.max_concurrent_streams": limits.streamsPerConnection,
+    "grpc.keepalive_time_ms": limits.heartbeatMs,
+    "grpc.keepalive_timeout_ms": limits.heartbeatMs,
+    "grpc.max_connection_idle_ms": limits.requestMs,
     "grpc-node.max_session_memory": 8,
     "grpc.enable_channelz": 0,
   });
@@ -116,8 +116,8 @@ async function subscribe(site: GrpcSite, call: Call): Promise<void> {
 function open(site: GrpcSite, call: Call, principal: Principal): void {
   const { limits, connections } = site;
   const outlet = createOutlet(call as never, {
-    cap: limits.queue_bytes,
-    blocked_ms: limits.blocked_ms,
+    cap: limits.queueBytes,
+    blockedMs: limits.blockedMs,
     slow: () => {
       connection.close("too_slow");
       setTimeout(() => reset(call), LINGER_MS).unref();
@@ -147,7 +147,7 @@ function open(site: GrpcSite, call: Call, principal: Principal): void {
   connections.add(connection);
   const idle = setTimeout(
     () => connection.subscribed || connection.close("protocol_violation"),
-    limits.request_ms,
+    limits.requestMs,
   );
   idle.unref();
   call.on("data", (bytes: Buffer) => {

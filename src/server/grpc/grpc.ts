@@ -64,13 +64,13 @@ export interface ServingGrpc {
 }
 
 const LIMITS: GrpcLimits = {
-  message_bytes: 1_048_576 + 1_024,
-  queue_bytes: 1_048_576,
-  blocked_ms: 30_000,
+  messageBytes: 1_048_576 + 1_024,
+  queueBytes: 1_048_576,
+  blockedMs: 30_000,
   streams: 10_000,
-  streams_per_connection: 128,
-  heartbeat_ms: 15_000,
-  request_ms: 30_000,
+  streamsPerConnection: 128,
+  heartbeatMs: 15_000,
+  requestMs: 30_000,
 };
 
 /** What a gRPC server shares with the other ways to the same agent. */

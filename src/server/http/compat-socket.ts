@@ -17,9 +17,9 @@ interface CompatSocketSite {
   readonly guard: ReturnType<typeof createGuard>;
   readonly admit: Admission;
   readonly compat: Compat;
-  readonly ping_ms: number;
-  readonly message_bytes: number;
-  readonly queue_bytes: number;
+  readonly pingMs: number;
+  readonly messageBytes: number;
+  readonly queueBytes: number;
 }
 
 /** Stands between a server and its proper WebSocket endpoint, which is to be attached to `rest`. */
@@ -31,10 +31,10 @@ export function attachCompatSocket(
   const sockets = new WebSocketServer({
     noServer: true,
     perMessageDeflate: false,
-    maxPayload: site.message_bytes,
+    maxPayload: site.messageBytes,
   });
   const bare = async (request: IncomingMessage, socket: Duplex, head: Buffer): Promise<boolean> => {
-    const inquiry = inquiryOf(request, { body_bytes: 0 });
+    const inquiry = inquiryOf(request, { bodyBytes: 0 });
     if (inquiry.header("sec-websocket-protocol") !== undefined || !site.paths.includes(inquiry.url.pathname))
       return false;
     // A wrong Host or Origin is refused there as everywhere.
@@ -66,7 +66,7 @@ export function attachCompatSocket(
       {
         send: (text) => {
           // These clients cannot resume: one that does not read is let go, and its place with it.
-          if (websocket.bufferedAmount + Buffer.byteLength(text) > site.queue_bytes) websocket.terminate();
+          if (websocket.bufferedAmount + Buffer.byteLength(text) > site.queueBytes) websocket.terminate();
           else websocket.send(text);
           return undefined;
         },
@@ -80,7 +80,7 @@ export function attachCompatSocket(
       if (!alive) return websocket.terminate();
       alive = false;
       websocket.ping();
-    }, site.ping_ms);
+    }, site.pingMs);
     look.unref();
     websocket.on("pong", () => {
       alive = true;

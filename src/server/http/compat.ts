@@ -37,7 +37,7 @@ export type StrayHook = (
 ) => void;
 
 interface CompatOptions {
-  readonly heartbeat_ms: number;
+  readonly heartbeatMs: number;
   readonly every: (ms: number, callback: () => void) => () => void;
   readonly stray?: StrayHook | undefined;
 }
@@ -153,7 +153,7 @@ const named = (value: Record<string, unknown>): boolean => value["type"] !== "su
 const isReply = ({ type }: Record<string, unknown>): boolean =>
   type === "confirmation.reply" || type === "clarification.reply";
 
-export function createCompat(hub: HubPort, { heartbeat_ms, every, stray }: CompatOptions): Compat {
+export function createCompat(hub: HubPort, { heartbeatMs, every, stray }: CompatOptions): Compat {
   /** By principal, the newest first. */
   const listeners = new Map<string, Bare[]>();
   const early = new Map<string, { value: Record<string, unknown>; at: number }>();
@@ -201,7 +201,7 @@ export function createCompat(hub: HubPort, { heartbeat_ms, every, stray }: Compa
     };
     const bare = new Bare(hub, "sse", principal, plainPeer(stream, end), line);
     const stopHeartbeat = every(
-      Math.min(heartbeat_ms, LONGEST_HEARTBEAT_MS),
+      Math.min(heartbeatMs, LONGEST_HEARTBEAT_MS),
       () => void stream.write(": \n\n"),
     );
     const stopExpiry = onExpiry(principal, () => bare.peer.close("credential_expired"));

@@ -52,7 +52,7 @@ export interface HttpSite {
   /** Over open streams. */
   readonly watch: Watch;
   /** How long a body may take to arrive. */
-  readonly body_ms: number;
+  readonly bodyMs: number;
 }
 
 export function credentialsOf({
@@ -182,7 +182,7 @@ async function route(site: HttpSite, inquiry: Inquiry): Promise<HttpAnswer> {
       : json(401, UNAUTHENTICATED, { "www-authenticate": 'Bearer realm="aaep"' });
   }
   if (beside) {
-    const inTimeOnly = { ...inquiry, body: () => inTime(inquiry.body(), site.body_ms) };
+    const inTimeOnly = { ...inquiry, body: () => inTime(inquiry.body(), site.bodyMs) };
     return (await site.beside.routes!(inTimeOnly, principal)) ?? notFound(site);
   }
   if (!ours && pathname === "/metrics") return metrics(site, principal);
@@ -193,11 +193,11 @@ async function route(site: HttpSite, inquiry: Inquiry): Promise<HttpAnswer> {
     query: url.searchParams,
     header,
     principal,
-    body: () => inTime(inquiry.body(), site.body_ms),
+    body: () => inTime(inquiry.body(), site.bodyMs),
   };
   const answer =
     (await site.compat?.(question)) ?? (ours ? await site.sse(question) : undefined) ?? notFound(site);
-  const trace_id = parseTraceparent(header("traceparent"))?.trace_id;
+  const trace_id = parseTraceparent(header("traceparent"))?.traceId;
   if (trace_id !== undefined) site.log("debug", "http", { path, status: answer.status, trace_id });
   return answer;
 }

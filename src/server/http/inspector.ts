@@ -280,7 +280,7 @@ interface Surroundings {
   readonly routes?: Routes;
   readonly auth?: unknown;
   readonly insecureLoopback?: boolean;
-  readonly token_file?: string | false;
+  readonly tokenFile?: string | false;
   readonly inspector?: boolean | InspectorOptions;
 }
 
@@ -293,7 +293,7 @@ export function withInspector(options: Surroundings): { readonly pages?: Pages; 
     prefix,
     admins: !local,
     elsewhere: local && !options.auth && !options.insecureLoopback,
-    tokens: options.token_file === false ? undefined : options.token_file,
+    tokens: options.tokenFile === false ? undefined : options.tokenFile,
   });
   return {
     pages: async (request) => (await pages?.(request)) ?? inspector.pages(request),

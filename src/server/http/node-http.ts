@@ -11,9 +11,9 @@ export type Request = IncomingMessage | Http2ServerRequest;
 export type Response = ServerResponse | Http2ServerResponse;
 
 export interface NodeHttpLimits {
-  readonly body_bytes: number;
-  readonly queue_bytes: number;
-  readonly blocked_ms: number;
+  readonly bodyBytes: number;
+  readonly queueBytes: number;
+  readonly blockedMs: number;
 }
 
 /** What a request asks for, and what stands before that in the address. */
@@ -47,7 +47,7 @@ const hostOf = (request: Request): string | undefined =>
 
 export function inquiryOf(
   request: Request,
-  limits: Pick<NodeHttpLimits, "body_bytes">,
+  limits: Pick<NodeHttpLimits, "bodyBytes">,
   url = request.url ?? "/",
 ): Inquiry {
   const socket = request.socket as TLSSocket;
@@ -68,7 +68,7 @@ export function inquiryOf(
         return value === undefined ? [] : [[name, value] as [string, string]];
       }),
     certificate: secure ? certificateOf(socket) : undefined,
-    body: () => readBody(request, limits.body_bytes),
+    body: () => readBody(request, limits.bodyBytes),
   };
 }
 
@@ -232,8 +232,8 @@ function openStream(
   const sink: ByteSink & NodeJS.EventEmitter = (direct && socket) || response;
   const writer = site.writes.writer(sink, {
     chunked: sink === socket,
-    queueBytes: limits.queue_bytes,
-    blockedMs: limits.blocked_ms,
+    queueBytes: limits.queueBytes,
+    blockedMs: limits.blockedMs,
     onSlow: () => {
       site.metrics.count("earshot_disconnects_total", { reason: "too_slow" });
       // A replay may be too much before the stream has even been taken over.

@@ -70,23 +70,23 @@ export interface SiteOptions {
 export interface ServeLimits extends NodeHttpLimits {
   readonly connections: number;
   /** From one address. On loopback, where a proxy may stand for everybody, only if you say so. */
-  readonly connections_per_address: number;
-  readonly header_bytes: number;
-  readonly headers_ms: number;
-  readonly request_ms: number;
-  readonly heartbeat_ms: number;
+  readonly connectionsPerAddress: number;
+  readonly headerBytes: number;
+  readonly headersMs: number;
+  readonly requestMs: number;
+  readonly heartbeatMs: number;
 }
 
 export const LIMITS: ServeLimits = {
-  body_bytes: 1_048_576,
-  queue_bytes: 1_048_576,
-  blocked_ms: 30_000,
+  bodyBytes: 1_048_576,
+  queueBytes: 1_048_576,
+  blockedMs: 30_000,
   connections: 10_000,
-  connections_per_address: 1_000,
-  header_bytes: 16_384,
-  headers_ms: 10_000,
-  request_ms: 30_000,
-  heartbeat_ms: 15_000,
+  connectionsPerAddress: 1_000,
+  headerBytes: 16_384,
+  headersMs: 10_000,
+  requestMs: 30_000,
+  heartbeatMs: 15_000,
 };
 
 export interface Site {
@@ -197,14 +197,14 @@ export async function buildSite(
   };
   const sse = createSseServer(hub, {
     prefix,
-    heartbeat_ms: limits.heartbeat_ms,
+    heartbeatMs: limits.heartbeatMs,
     every,
-    body_bytes: limits.body_bytes,
+    bodyBytes: limits.bodyBytes,
     ticket: tickets.issue,
   });
   const bare = compat
     ? createCompat(hub, {
-        heartbeat_ms: limits.heartbeat_ms,
+        heartbeatMs: limits.heartbeatMs,
         every,
         stray: compat === true ? undefined : compat,
       })
@@ -225,8 +225,8 @@ export async function buildSite(
     metrics,
     log,
     writes,
-    watch: createWatch(limits.heartbeat_ms),
-    body_ms: limits.request_ms,
+    watch: createWatch(limits.heartbeatMs),
+    bodyMs: limits.requestMs,
   };
   if (insecureLoopback) {
     log("warn", "insecure_loopback", {
@@ -247,14 +247,14 @@ export async function buildSite(
       if (next && !target.ours) return next();
       void handleNodeRequest(site, request, response, limits, target);
     },
-    web: createWebHandler(site, limits.body_bytes, limits),
+    web: createWebHandler(site, limits.bodyBytes, limits),
     attachWebSocket(server) {
       const common = {
         guard,
         admit,
-        message_bytes: limits.body_bytes,
-        queue_bytes: limits.queue_bytes,
-        ping_ms: limits.heartbeat_ms,
+        messageBytes: limits.bodyBytes,
+        queueBytes: limits.queueBytes,
+        pingMs: limits.heartbeatMs,
       };
       const front =
         bare && attachCompatSocket(server, { ...common, paths: [`${prefix}/ws`, "/ws"], compat: bare });
@@ -265,7 +265,7 @@ export async function buildSite(
         metrics,
         observer,
         writes,
-        blocked_ms: limits.blocked_ms,
+        blockedMs: limits.blockedMs,
       });
       return {
         announced: announce({ transport: "websocket" }),

@@ -7,12 +7,12 @@ import type { NodeHttpLimits } from "./node-http.ts";
 /** Bytes a reader may be behind before the stream asks to be waited for: what Node gives a socket. */
 const ROOM = 16_384;
 
-type StreamLimits = Pick<NodeHttpLimits, "queue_bytes" | "blocked_ms">;
+type StreamLimits = Pick<NodeHttpLimits, "queueBytes" | "blockedMs">;
 
 export function createWebHandler(
   site: HttpSite,
-  body_bytes: number,
-  limits: StreamLimits = { queue_bytes: 1_048_576, blocked_ms: 30_000 },
+  bodyBytes: number,
+  limits: StreamLimits = { queueBytes: 1_048_576, blockedMs: 30_000 },
 ): (request: Request) => Promise<Response> {
   return async (request) => {
     const url = new URL(request.url);
@@ -23,7 +23,7 @@ export function createWebHandler(
       header: (name) => request.headers.get(name) ?? (name === "host" ? url.host : undefined),
       headers: () => request.headers,
       certificate: undefined,
-      body: () => readBody(request, body_bytes),
+      body: () => readBody(request, bodyBytes),
     });
     if (!stream)
       return new Response(status === 204 ? null : ((body as BodyInit | undefined) ?? null), {
@@ -84,8 +84,8 @@ function openStream(
           },
         };
         writer = writes.writer(sink, {
-          queueBytes: limits.queue_bytes,
-          blockedMs: limits.blocked_ms,
+          queueBytes: limits.queueBytes,
+          blockedMs: limits.blockedMs,
           // A replay may be too much before the stream has even been taken over.
           onSlow: () => (open ? open.slow() : queueMicrotask(() => open?.slow())),
         });

@@ -24,10 +24,10 @@ export interface WebSocketSite {
   readonly metrics: Metrics;
   readonly observer: ConnectionObserver;
   readonly writes: WriteScheduler;
-  readonly ping_ms: number;
-  readonly message_bytes: number;
-  readonly queue_bytes: number;
-  readonly blocked_ms: number;
+  readonly pingMs: number;
+  readonly messageBytes: number;
+  readonly queueBytes: number;
+  readonly blockedMs: number;
 }
 
 /** Whoever was told to leave has so long to read why before the socket is destroyed. */
@@ -55,12 +55,12 @@ export function attachWebSocket(server: Server, site: WebSocketSite): { close: (
   const sockets = new WebSocketServer({
     noServer: true,
     perMessageDeflate: false,
-    maxPayload: site.message_bytes,
+    maxPayload: site.messageBytes,
     handleProtocols: (offered) => (offered.has(SUBPROTOCOL) ? SUBPROTOCOL : false),
   });
   const connections = new Set<Connection>();
   const upgrade = async (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-    const inquiry = inquiryOf(request, { body_bytes: 0 });
+    const inquiry = inquiryOf(request, { bodyBytes: 0 });
     const elsewhere = inquiry.url.pathname !== site.path;
     // On a server of somebody else's, other paths may be somebody else's too.
     if (elsewhere && server.listenerCount("upgrade") > 1) return;
@@ -95,8 +95,8 @@ export function attachWebSocket(server: Server, site: WebSocketSite): { close: (
     socket.setNoDelay(true);
     // Frames go straight to the socket, whole ones only: what ws itself sends (pings, pongs, closes) fits in between.
     const writer = site.writes.writer(socket, {
-      queueBytes: site.queue_bytes,
-      blockedMs: site.blocked_ms,
+      queueBytes: site.queueBytes,
+      blockedMs: site.blockedMs,
       onSlow: () => {
         connection.close("too_slow");
         setTimeout(() => websocket.terminate(), LINGER_MS).unref();
@@ -150,7 +150,7 @@ export function attachWebSocket(server: Server, site: WebSocketSite): { close: (
       writer.flush();
       if (websocket.readyState === websocket.OPEN) websocket.ping();
     }
-  }, site.ping_ms);
+  }, site.pingMs);
   look.unref();
 
   server.on("upgrade", onUpgrade);

@@ -21,16 +21,16 @@ import { createObserver, type Observer } from "../observer.ts";
 import { ensureSafeDirectory } from "../safe-directory.ts";
 import { WriteScheduler } from "../writer.ts";
 import { type Bound, bindSocket } from "./bind.ts";
-import { isPipe, manifestPath, socketPath } from "./path.ts";
+import { isPipe, manifestPathFor, socketPath } from "./path.ts";
 
 export interface IpcLimits {
   readonly connections: number;
-  readonly message_bytes: number;
+  readonly messageBytes: number;
   /** Most bytes waiting for one listener. */
-  readonly queue_bytes: number;
-  readonly blocked_ms: number;
+  readonly queueBytes: number;
+  readonly blockedMs: number;
   /** Whoever has not asked for a subscription by then is let go. */
-  readonly request_ms: number;
+  readonly requestMs: number;
 }
 
 export interface IpcOptions {
@@ -52,17 +52,17 @@ export interface ServingIpc {
   /** For connect(): `unix:<path>` or `pipe:<name>`. */
   readonly address: string;
   /** Where the manifest lies; undefined for a pipe. */
-  readonly manifest_path: string | undefined;
+  readonly manifestPath: string | undefined;
   readonly connections: number;
   close(): Promise<void>;
 }
 
 const LIMITS: IpcLimits = {
   connections: 1_024,
-  message_bytes: 1_048_576,
-  queue_bytes: 1_048_576,
-  blocked_ms: 30_000,
-  request_ms: 30_000,
+  messageBytes: 1_048_576,
+  queueBytes: 1_048_576,
+  blockedMs: 30_000,
+  requestMs: 30_000,
 };
 /** Whoever was told to leave has so long to read why. */
 const LINGER_MS = 1_000;
@@ -146,8 +146,8 @@ export async function openIpcServer(
   };
   const attend = (socket: Socket, allowed: Principal | undefined): IpcConnection => {
     const writer = writes.writer(socket, {
-      queueBytes: limits.queue_bytes,
-      blockedMs: limits.blocked_ms,
+      queueBytes: limits.queueBytes,
+      blockedMs: limits.blockedMs,
       onSlow: () => {
         connection.close("too_slow");
         setTimeout(() => socket.destroy(), LINGER_MS).unref();
@@ -164,11 +164,11 @@ export async function openIpcServer(
       },
       allowed ? hub : NO_ACCESS,
       allowed ?? principal,
-      { transport: pipe ? "named-pipe" : "unix", messageBytes: limits.message_bytes, observer },
+      { transport: pipe ? "named-pipe" : "unix", messageBytes: limits.messageBytes, observer },
     );
     const impatience = setTimeout(() => {
       if (!connection.subscribed) socket.destroy();
-    }, limits.request_ms);
+    }, limits.requestMs);
     impatience.unref();
     socket.on("drain", () => writer.drained());
     socket.on("data", (chunk: Uint8Array) => {
@@ -198,10 +198,10 @@ export async function openIpcServer(
   server.on("error", (error) =>
     log("error", "ipc_failed", { message: `The socket at ${path} failed.`, error }),
   );
-  const manifest_path = pipe ? undefined : manifestPath(path);
+  const manifestPath = pipe ? undefined : manifestPathFor(path);
   const way: Way = { transport: pipe ? "named-pipe" : "unix-socket", socket: path };
   try {
-    if (manifest_path) writeManifest(manifest_path, manifest(way));
+    if (manifestPath) writeManifest(manifestPath, manifest(way));
   } catch (error) {
     bound?.release();
     server.close();
@@ -212,13 +212,13 @@ export async function openIpcServer(
     path,
     way,
     address: pipe ? `pipe:${path}` : `unix:${path}`,
-    manifest_path,
+    manifestPath,
     get connections() {
       return open.size;
     },
     async close() {
       // Only what is still ours: another agent may have the name by now.
-      if (manifest_path && bound?.held()) rmSync(manifest_path, { force: true });
+      if (manifestPath && bound?.held()) rmSync(manifestPath, { force: true });
       bound?.release();
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       for (const connection of open.values()) connection.close("producer_shutdown");

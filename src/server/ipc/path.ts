@@ -80,4 +80,4 @@ export function socketPath(agent_id: string, directory?: string, where = surroun
 export const isPipe = (path: string): boolean => /^\\\\[.?]\\pipe\\/i.test(path);
 
 /** The manifest lies beside the socket (MAN-02). */
-export const manifestPath = (socket: string): string => `${socket.replace(/\.sock$/, "")}.json`;
+export const manifestPathFor = (socket: string): string => `${socket.replace(/\.sock$/, "")}.json`;

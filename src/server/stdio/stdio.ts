@@ -20,7 +20,7 @@ export interface StdioOptions {
   /** Who is there: whoever started us, or whom we started. May hear and answer everything, by default (RPC-05). */
   readonly principal?: Principal;
   /** Most bytes waiting for the listener, and how long they may wait. */
-  readonly limits?: { readonly queue_bytes?: number; readonly blocked_ms?: number };
+  readonly limits?: { readonly queueBytes?: number; readonly blockedMs?: number };
   readonly log?: LogSink;
 }
 
@@ -30,11 +30,11 @@ export interface ServingStdio {
   close(): Promise<void>;
 }
 
-const LIMITS = { queue_bytes: 1_048_576, blocked_ms: 30_000 };
+const LIMITS = { queueBytes: 1_048_576, blockedMs: 30_000 };
 
 export function serveStdio(producer: Producer, options: StdioOptions = {}): ServingStdio {
   const { input = process.stdin, output = process.stdout, principal = LOCAL_USER } = options;
-  const { queue_bytes, blocked_ms } = { ...LIMITS, ...options.limits };
+  const { queueBytes, blockedMs } = { ...LIMITS, ...options.limits };
   const own = output === process.stdout ? keepClean() : undefined;
   const write = own ?? ((bytes: Uint8Array) => output.write(bytes));
   const log = createLogger(options.log);
@@ -65,7 +65,7 @@ export function serveStdio(producer: Producer, options: StdioOptions = {}): Serv
         return output.writableLength;
       },
     },
-    { queueBytes: queue_bytes, blockedMs: blocked_ms, onSlow: () => connection.close("too_slow") },
+    { queueBytes: queueBytes, blockedMs: blockedMs, onSlow: () => connection.close("too_slow") },
   );
   const connection = openStdio(
     {

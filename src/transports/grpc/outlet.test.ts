@@ -17,7 +17,7 @@ function blockedStream() {
 describe("writing to a gRPC stream", () => {
   it("is waited for once the stream is full, until it drains: DEL-17", async () => {
     const { stream, drain } = blockedStream();
-    const outlet = createOutlet(stream, { cap: 100, blocked_ms: 60_000, slow: () => {} });
+    const outlet = createOutlet(stream, { cap: 100, blockedMs: 60_000, slow: () => {} });
     expect(outlet.write(Buffer.from("a"))).toBeUndefined();
     const wait = outlet.write(Buffer.from("b"));
     expect(wait).toBeInstanceOf(Promise);
@@ -29,7 +29,7 @@ describe("writing to a gRPC stream", () => {
   it("never piles up more than its cap: what is beyond it ends the line, once, before the wait is over", async () => {
     const { stream, sent } = blockedStream();
     const said: string[] = [];
-    const outlet = createOutlet(stream, { cap: 10, blocked_ms: 60_000, slow: () => said.push("slow") });
+    const outlet = createOutlet(stream, { cap: 10, blockedMs: 60_000, slow: () => said.push("slow") });
     outlet.write(Buffer.alloc(4));
     const wait = outlet.write(Buffer.alloc(4))!.then(() => said.push("over"));
     expect(outlet.write(Buffer.alloc(4))).toBeUndefined();
@@ -41,7 +41,7 @@ describe("writing to a gRPC stream", () => {
 
   it("takes more as messages leave, and nothing once it is over", () => {
     const { stream, sent } = blockedStream();
-    const outlet = createOutlet(stream, { cap: 10, blocked_ms: 60_000, slow: () => {} });
+    const outlet = createOutlet(stream, { cap: 10, blockedMs: 60_000, slow: () => {} });
     for (let i = 0; i < 10; i++) {
       outlet.write(Buffer.alloc(9));
       sent.at(-1)!.done();

@@ -10,7 +10,7 @@ export interface MessageStream {
 interface OutletOptions {
   /** Most bytes waiting in one stream. */
   readonly cap: number;
-  readonly blocked_ms: number;
+  readonly blockedMs: number;
   /** Too many bytes, or too long without reading; said once. */
   readonly slow: () => void;
 }
@@ -21,7 +21,7 @@ export interface Outlet {
   release(): void;
 }
 
-export function createOutlet(stream: MessageStream, { cap, blocked_ms, slow }: OutletOptions): Outlet {
+export function createOutlet(stream: MessageStream, { cap, blockedMs, slow }: OutletOptions): Outlet {
   let waiting = 0;
   /** Messages leave in order, so one callback serves all of them; with one each, Node takes a turn for every message. */
   const sizes: number[] = [];
@@ -44,7 +44,7 @@ export function createOutlet(stream: MessageStream, { cap, blocked_ms, slow }: O
     const promise = new Promise<void>((settle) => {
       resolve = settle;
     });
-    const timer = setTimeout(tooSlow, blocked_ms);
+    const timer = setTimeout(tooSlow, blockedMs);
     timer.unref();
     const release = () => {
       clearTimeout(timer);

@@ -55,12 +55,12 @@ export interface HttpQuestion {
 
 export interface SseOptions {
   readonly prefix: string;
-  readonly heartbeat_ms: number;
+  readonly heartbeatMs: number;
   /** Calls back every so often until cancelled. */
   readonly every: (ms: number, callback: () => void) => () => void;
   readonly random?: () => number;
   /** The largest body there may be, for those whose body was larger. */
-  readonly body_bytes?: number;
+  readonly bodyBytes?: number;
   /** A ticket that lets a browser's EventSource open this one stream (CON-52). */
   readonly ticket?: (subscription_id: string, principal: Principal) => string | undefined;
 }
@@ -183,7 +183,7 @@ export function createSseServer(hub: HubPort, options: SseOptions) {
       return unsupported("Send the message as it is, without Content-Encoding.");
     const bytes = await question.body();
     if (bytes !== "too_large") return bytes;
-    const most = options.body_bytes === undefined ? "" : ` Send at most ${options.body_bytes} bytes.`;
+    const most = options.bodyBytes === undefined ? "" : ` Send at most ${options.bodyBytes} bytes.`;
     return { status: 413, error: "too_large", message: `The message is larger than allowed.${most}` };
   }
 
@@ -285,7 +285,7 @@ export function createSseServer(hub: HubPort, options: SseOptions) {
       line.disconnect(peer);
       close(code);
     };
-    const stopHeartbeat = options.every(options.heartbeat_ms, () => void stream.write(SSE_HEARTBEAT));
+    const stopHeartbeat = options.every(options.heartbeatMs, () => void stream.write(SSE_HEARTBEAT));
     const stopExpiry = onExpiry(principal, () => leave("credential_expired"));
     // Something at once, so that proxies pass the headers on; and a pause of its own for everyone, because EventSource
     // has no jitter: a crowd that lost its agent would come back as one (F16).
