@@ -1,5 +1,4 @@
 /** A hall of listeners: log, store and engine on a clock the benchmark moves, with sinks that count. */
-import { createMemoryBackplane } from "../src/backplanes/memory.ts";
 import { Engine } from "../src/delivery/engine.ts";
 import type { LaneDelivery } from "../src/delivery/lane.ts";
 import { createLog } from "../src/hub/log.ts";
@@ -48,9 +47,8 @@ export function createHall() {
     ids: createIds((length) => Uint8Array.from({ length }, () => random() * 256)),
   });
   let now = 0;
-  const backplane = createMemoryBackplane();
-  backplane.listen((entries) => engine.append(entries));
-  const log = createLog({ store, acknowledged: (entries) => backplane.announce(entries) });
+  store.follow(1, (entries) => engine.append(entries));
+  const log = createLog({ store });
   /** The clock stops wherever the schedule has an appointment, as a timer would. */
   const advance = (to: number) => {
     while (engine.next <= to) {

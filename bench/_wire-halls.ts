@@ -71,7 +71,7 @@ async function socketIo(options: Partial<ServerOptions>): Promise<Hall> {
 async function earshot(way: "http" | "unix" | "grpc"): Promise<Hall> {
   const producer = createProducer({
     agent_id: "bench",
-    hub: { max_subscriptions_per_principal: 100_000, max_subscriptions: 100_000 },
+    hub: { maxSubscriptionsPerPrincipal: 100_000, maxSubscriptions: 100_000 },
   });
   const directory = mkdtempSync(join(tmpdir(), "bench-"));
   process.on("exit", () => rmSync(directory, { recursive: true, force: true }));

@@ -118,10 +118,11 @@ async function talk(open: () => Promise<{ store: LogStore; close: () => Promise<
   };
   const view = { key: "all", hears: () => true };
   for (let i = 0; i < 1000; i++) engine.attach({ sink: sink as never, terms: mixedRates(i), view });
-  const log = createLog({ store, acknowledged: (list) => engine.append(list) });
+  store.follow(1, (entries) => engine.append(entries));
+  const log = createLog({ store });
   const before = process.cpuUsage();
   const took = await seconds(async () => {
-    const pending: Promise<void>[] = [];
+    const pending: Promise<number>[] = [];
     for (const { at, event } of said) {
       // Said as tokens come, without waiting for each: only so many may be on their way.
       if (pending.length >= UNDER_WAY) await pending.shift();

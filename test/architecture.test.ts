@@ -22,18 +22,17 @@ const MAY_IMPORT: Record<string, readonly Grant[]> = {
   delivery: ["protocol", "text"],
   subscriber: ["protocol", "text", "framing", "transports/client-connection", { lazy: CLIENTS }],
   hub: ["protocol", "text", "delivery"],
-  producer: ["protocol", "text", "hub", "stores/memory", "backplanes/memory"],
+  producer: ["protocol", "text", "hub", "stores/memory"],
   auth: ["protocol"],
   transports: ["protocol", "framing", { types: "auth" }],
   stores: ["protocol", { types: "hub" }],
-  backplanes: ["protocol", { types: "hub" }],
   voices: ["protocol", "text", "subscriber"],
   web: ["protocol", "text", "subscriber"],
   bridges: ["protocol", "producer", "subscriber", "transports/memory"],
   testing: ["protocol", "producer", "subscriber", "transports/memory"],
   conformance: ["protocol", "framing", "text", "subscriber", CLIENTS],
   server: [
-    ..."protocol framing text delivery subscriber hub producer auth transports stores backplanes".split(" "),
+    ..."protocol framing text delivery subscriber hub producer auth transports stores".split(" "),
     ..."voices web bridges testing conformance".split(" "),
   ],
   // Public entry points only: see `roomProblems`.
@@ -118,10 +117,7 @@ describe("the check itself", () => {
 
   const allowed: [file: string, source: string][] = [
     ["src/protocol/a.ts", 'import { x } from "./b.ts";'],
-    [
-      "src/producer/a.ts",
-      'import { x } from "../stores/memory.ts"; import { y } from "../backplanes/memory/index.ts";',
-    ],
+    ["src/producer/a.ts", 'import { x } from "../stores/memory.ts";'],
     [
       "src/subscriber/a.ts",
       'import type { X } from "../transports/sse/client.ts"; await import("../transports/sse/client.ts");',

@@ -1,8 +1,8 @@
-/** Who may hear what, and who may answer (SEC-15, SEC-18). On one's own machine there is one user who may do both. */
+/** Who may hear which session, and who may answer (SEC-15, SEC-18). On one's own machine, one user may do both. */
 import type { View } from "../delivery/lane.ts";
 import type { SessionTrack } from "../delivery/log-window.ts";
 import type { Principal } from "../protocol/principal.ts";
-import type { HubSubscription } from "./subscription.ts";
+import type { Subscription } from "./subscription.ts";
 
 export const mayAnswer = ({ role }: Principal): boolean => role !== "listen";
 
@@ -15,9 +15,9 @@ export function mayHear({ role, audiences }: Principal, audience: readonly strin
   );
 }
 
-/** Whether a subscription can be asked a question of this kind and session. */
-export const mayHold = (
-  subscription: HubSubscription,
+/** Whether a subscription can be asked a question of this type by this session. */
+export const canBeAsked = (
+  subscription: Subscription,
   type: string,
   session: { readonly session_id: string; readonly audience: readonly string[] | undefined },
 ): boolean =>
@@ -27,7 +27,7 @@ export const mayHold = (
   subscription.follows(session.session_id) &&
   mayHear(subscription.principal, session.audience);
 
-/** The sessions a subscription hears: its principal's, or the named ones among them. */
+/** The sessions a subscription receives: all that its principal may hear, or only those it follows among them. */
 export function viewOf(principal: Principal, follow: readonly string[] = []): View {
   const { audiences } = principal;
   const all = principal.role === "admin" || audiences === "all";

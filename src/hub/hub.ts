@@ -1,10 +1,12 @@
 /**
- * The switchboard: everything a listener can say arrives here, whatever the transport, and everything an agent does
- * leaves from here. It knows who is connected, on which terms, and which questions wait for whom.
+ * The hub: every message of a listener arrives here, whatever the transport, and every event of an agent is delivered
+ * from here. It implements the interface that transports use (HubPort), admission checks and the rate limit included.
  */
-import type { Engine } from "../delivery/engine.ts";
-import type { LaneDelivery } from "../delivery/lane.ts";
-import { EXTENSION_PREFIX, extensionOffer, resumeRequest } from "../protocol/extension.ts";
+import { Engine } from "../delivery/engine.ts";
+import type { LogEntry } from "../delivery/entry.ts";
+import type { Clock } from "../protocol/clock.ts";
+import { EarshotError } from "../protocol/errors.ts";
+import { extensionOffer, resumeRequest } from "../protocol/extension.ts";
 import type {
   Handled,
   HubObserver,
@@ -13,6 +15,7 @@ import type {
   Peer,
   SubscriptionHandle,
 } from "../protocol/hub-port.ts";
+import type { Ids } from "../protocol/ids.ts";
 import { negotiate, type Offer, renegotiate, resolveTerms } from "../protocol/negotiate.ts";
 import { isExpired, type Principal, sameRights } from "../protocol/principal.ts";
 import type {
@@ -21,36 +24,81 @@ import type {
   MoreTime,
   Reply,
   SubscriptionAccepted,
+  SubscriptionClose,
   SubscriptionRejected,
   SubscriptionRenegotiate,
   SubscriptionRequest,
 } from "../protocol/types.ts";
-import { mayAnswer, mayHear, mayHold, viewOf } from "./access.ts";
-import { Deliveries } from "./deliveries.ts";
-import { QuestionDesk } from "./desk.ts";
-import { Keeper } from "./keeping.ts";
-import { COME_BACK, closeOf, Leaving } from "./leaving.ts";
-import { createLog, LOG_BROKEN, type Log } from "./log.ts";
-import {
-  type AppendOptions,
-  type AuditRecord,
-  HUB_DEFAULTS,
-  type HubOptions,
-  type SessionHandle,
-  unproven,
-} from "./options.ts";
-import type { Question, QuestionHooks, QuestionSpec, Standing } from "./questions.ts";
-import { RateLimiter } from "./rate-limiter.ts";
-import { movedDeadline, retell } from "./retell.ts";
-import { Roster } from "./roster.ts";
-import { HubSubscription } from "./subscription.ts";
-import { WaitingRoom } from "./waiting.ts";
+import { mayAnswer, mayHear, viewOf } from "./access.ts";
+import { type AppendOptions, createLog, LOG_BROKEN, type Log } from "./log.ts";
+import { QuestionRegistry } from "./questions.ts";
+import { type RateLimit, RateLimiter } from "./rate-limiter.ts";
+import type { AuditRecord } from "./record.ts";
+import { SessionSummaries, type SummaryPhrases } from "./session-summary.ts";
+import type { LogStore } from "./store.ts";
+import { Subscription, SubscriptionRegistry } from "./subscription.ts";
 
-export type { AppendOptions, HubOptions, SessionHandle } from "./options.ts";
+export type { AppendOptions } from "./log.ts";
+
+export interface HubOptions {
+  readonly store: LogStore;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  /** What the producer can serve; extensions beyond our own may be added. */
+  readonly offer: Offer;
+  /** Sentences of status summaries by language; English by default. */
+  readonly phrases?: Readonly<Record<string, SummaryPhrases>>;
+  /** Most subscriptions in all. */
+  readonly maxSubscriptions?: number;
+  readonly maxSubscriptionsPerPrincipal?: number;
+  /** An accepted subscription that does not open its stream is removed after this. */
+  readonly unopenedSeconds?: number;
+  /** How long the answer of a lost connection is still waited for (CON-04). */
+  readonly graceSeconds?: number;
+  /** How long a lost connection can be resumed. */
+  readonly resumeSeconds?: number;
+  /** Most open questions per principal at a time (F22). */
+  readonly maxQuestionsPerPrincipal?: number;
+  /** The longest a question may stay open in all; announced in the handshake. */
+  readonly ceilingSeconds?: number;
+  /** Rate limit for failed replies of one principal (A02): `burst` at once, one more every `refillMs`. */
+  readonly replyLimit?: RateLimit;
+  /** Receives what was asked, delivered, answered and done, and by whom (CNF-41). */
+  readonly audit?: (record: AuditRecord) => void;
+  /** Receives warnings for the operator. */
+  readonly warn?: (sentence: string) => void;
+}
+
+export const HUB_DEFAULTS = {
+  maxSubscriptions: 10_000,
+  maxSubscriptionsPerPrincipal: 64,
+  unopenedSeconds: 30,
+  graceSeconds: 30,
+  resumeSeconds: 3600,
+  maxQuestionsPerPrincipal: 32,
+  ceilingSeconds: 86_400,
+  replyLimit: { burst: 20, refillMs: 3_000 },
+};
+
+/** What the hub knows of a session beyond the log. */
+export interface SessionHandle {
+  readonly session_id: string;
+  readonly audience: readonly string[] | undefined;
+  /** A person asked for it to stop. */
+  cancel(reason: string | undefined): void;
+  /** Settles when no approved tool is running any more. */
+  finished(): Promise<unknown>;
+}
 
 export type Subscribed =
   | { readonly answer: SubscriptionRejected; readonly subscription?: undefined }
-  | { readonly answer: SubscriptionAccepted; readonly subscription: HubSubscription };
+  | { readonly answer: SubscriptionAccepted; readonly subscription: Subscription };
+
+/**
+ * Required to append an irreversible `tool.invoked`. Only the gate and the relay import it, so nothing else can announce
+ * such an act without the approval that allows it.
+ */
+export const GATE_PROOF: unique symbol = Symbol("passed the gate");
 
 const EXPIRED: SubscriptionRejected = {
   type: "subscription.rejected",
@@ -58,94 +106,147 @@ const EXPIRED: SubscriptionRejected = {
   reason_message: "The credentials have expired. Sign in again, reconnect, and send the request once more.",
 };
 
+const RESTARTING = "The agent is restarting. Reconnect in a moment.";
+
+const RETRY_AFTER_RESTART: SubscriptionRejected = {
+  type: "subscription.rejected",
+  reason_code: "rate_limit",
+  reason_message: RESTARTING,
+  retry_after_seconds: 1,
+};
+
 export class Hub implements HubPort {
   readonly log: Log;
+  readonly engine: Engine;
   readonly offer: Offer;
+  readonly questions: QuestionRegistry;
   readonly #options: HubOptions & typeof HUB_DEFAULTS;
-  readonly #deliveries: Deliveries;
-  readonly #roster: Roster;
-  readonly #desk: QuestionDesk;
-  readonly #keeper: Keeper;
+  readonly #subscriptions: SubscriptionRegistry;
   readonly #sessions = new Map<string, SessionHandle>();
-  readonly #waiting: WaitingRoom;
-  readonly #summaries: RateLimiter;
-  readonly #replies: RateLimiter;
+  readonly #summaries: SessionSummaries;
+  readonly #statusLimit: RateLimiter;
+  readonly #replyLimit: RateLimiter;
   readonly #observers = new Set<HubObserver>();
-  readonly #leaving: Leaving;
+  readonly #unfollow: () => void;
+  #deliveryTimer: { at: number; cancel: () => void } | undefined;
+  #shutdown: Promise<void> | undefined;
+  #phase: "open" | "finishing" | "over" = "open";
 
+  /** Restores everything that the store holds: one pass over the log, then the facts. */
   constructor(options: HubOptions) {
     this.#options = { ...HUB_DEFAULTS, ...options };
-    const { store, clock, offer, backplane } = options;
-    const own = extensionOffer(this.#options.ceiling_seconds);
-    this.offer = { ...offer, extensions: [own, ...(offer.extensions ?? [])] };
-    this.#waiting = new WaitingRoom(clock);
+    const { store, clock, ids, offer, audit } = options;
+    const { graceSeconds, maxQuestionsPerPrincipal, replyLimit, ceilingSeconds } = this.#options;
+    this.offer = { ...offer, extensions: [extensionOffer(ceilingSeconds), ...(offer.extensions ?? [])] };
     const now = () => clock.now();
-    this.#summaries = new RateLimiter({ burst: 20, refillMs: 1_000 }, now);
-    this.#replies = new RateLimiter(this.#options.reply_limit, now);
-    const history = store.recent();
-    this.#deliveries = new Deliveries(options, this.registry, history);
-    this.log = createLog({
-      store,
-      history,
-      acknowledged: (entries) => backplane.announce(entries),
-      failed: () => this.closeAll("producer_shutdown", LOG_BROKEN),
+    this.#statusLimit = new RateLimiter({ burst: 20, refillMs: 1_000 }, now);
+    this.#replyLimit = new RateLimiter(replyLimit, now);
+    this.#summaries = new SessionSummaries(options.phrases);
+    this.engine = new Engine({
+      log: store.identity,
+      now,
+      timestamp: () => clock.timestamp(),
+      ids,
+      registry: this.registry,
+      words: this.#summaries,
     });
-    this.#keeper = new Keeper(this.log, store);
-    this.#desk = new QuestionDesk({
-      clock,
-      audit: options.audit,
-      sent: (question) => this.#keeper.sent(question),
-      settled: (question) => this.#settled(question),
-    });
-    this.#roster = new Roster({
+    this.log = createLog({ store, failed: () => this.closeAll("producer_shutdown", LOG_BROKEN) });
+    for (const entry of store.recent()) {
+      this.log.restore(entry);
+      this.#deliver([entry]);
+    }
+    this.#unfollow = store.follow(this.log.next, (entries) => this.#receive(entries));
+    this.#subscriptions = new SubscriptionRegistry({
       ...this.#options,
-      left: ({ id }) => this.#desk.leave(id),
-      gone: (subscription) => this.#keeper.forget(subscription),
+      log: this.log,
+      stopWaitingFor: ({ id }) => this.questions.drop(id),
     });
-    for (const subscription of this.#keeper.restore(store, this)) this.#roster.restore(subscription);
-    this.#leaving = new Leaving({
+    this.questions = new QuestionRegistry({
       clock,
       log: this.log,
-      keeper: this.#keeper,
-      desk: this.#desk,
-      waiting: this.#waiting,
-      roster: this.#roster,
-      deliveries: this.#deliveries,
-      sessions: () => this.#sessions.values(),
+      store,
+      subscriptions: this.#subscriptions,
+      extensions: this.registry,
+      audit: audit && ((record) => this.audit(record)),
+      maxPerPrincipal: maxQuestionsPerPrincipal,
+      graceSeconds,
     });
+    this.#subscriptions.restore(store, this);
   }
 
-  /** Whether the process is about to stop: nobody is asked anything any more. */
-  get leaving(): boolean {
-    return this.#leaving.begun;
+  /** Whether the process is about to stop, so that nothing new is asked. */
+  get shuttingDown(): boolean {
+    return this.#phase !== "open";
   }
 
-  get engine(): Engine {
-    return this.#deliveries.engine;
-  }
-
-  /** Extension prefixes in use, each with the address that declares it. */
+  /** Extension prefixes in use, each with the URI that declares it. */
   get registry(): Readonly<Record<string, string>> {
     return Object.fromEntries(this.offer.extensions!.map(({ prefix, uri }) => [prefix, uri]));
   }
 
+  get subscriptions(): number {
+    return this.#subscriptions.size;
+  }
+
+  /** After the log has stopped, the record stops too: only the end of running tools is still recorded. */
   audit(record: AuditRecord): void {
-    if (!this.#leaving.silences(record)) this.#options.audit?.(record);
+    if (this.#phase === "over" || (this.#phase === "finishing" && record.kind !== "ended")) return;
+    this.#options.audit?.(record);
   }
 
-  append(event: Record<string, unknown>, options?: AppendOptions, proof?: symbol): Promise<void> {
-    return unproven(event, proof) ?? this.log.append(event, options);
+  /** Resolves to the first position of the write. An irreversible `tool.invoked` requires `GATE_PROOF`. */
+  append(event: Record<string, unknown>, options?: AppendOptions, proof?: symbol): Promise<number> {
+    if (
+      event["irreversible"] === true &&
+      event["type"] === "aaep:agent.tool.invoked" &&
+      proof !== GATE_PROOF
+    ) {
+      const why = "Only session.tool, after an approval, and relay can announce an irreversible tool call.";
+      return Promise.reject(new EarshotError("SEQ-14", why));
+    }
+    return this.log.append(event, options);
   }
 
-  open(session: SessionHandle): void {
+  openSession(session: SessionHandle): void {
     this.#sessions.set(session.session_id, session);
   }
 
-  end(session_id: string): void {
+  endSession(session_id: string): void {
     this.#sessions.delete(session_id);
   }
 
-  // ── listeners ─────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── Delivery ──
+
+  #receive(entries: readonly LogEntry[]): void {
+    try {
+      this.#deliver(entries);
+    } catch (error) {
+      this.#options.warn?.(`An event could not be delivered: ${String(error)}`);
+    }
+    this.#scheduleDeliveries();
+  }
+
+  #deliver(entries: readonly LogEntry[]): void {
+    for (const entry of entries) this.#summaries.read(entry);
+    this.engine.append(entries);
+  }
+
+  /** One timer for all deliveries that wait for their rate or pace. Call it after anything that may move the next one. */
+  #scheduleDeliveries(): void {
+    const at = this.engine.next;
+    if (this.#deliveryTimer?.at === at) return;
+    this.#deliveryTimer?.cancel();
+    this.#deliveryTimer = undefined;
+    if (at === Infinity) return;
+    const cancel = this.#options.clock.timer(at, () => {
+      this.#deliveryTimer = undefined;
+      this.engine.run();
+      this.#scheduleDeliveries();
+    });
+    this.#deliveryTimer = { at, cancel };
+  }
+
+  // ── Subscriptions ──
 
   /** Reports what happens at the port, to every observer, until the returned function is called. */
   observe(observer: HubObserver): () => void {
@@ -163,12 +264,12 @@ export class Hub implements HubPort {
   }
 
   #subscribe(request: SubscriptionRequest, principal: Principal, transport: string): Subscribed {
-    if (this.#leaving.begun) return { answer: COME_BACK };
+    if (this.shuttingDown) return { answer: RETRY_AFTER_RESTART };
     const resume = resumeRequest(request.extensions);
-    const known = resume && this.#roster.own(resume.subscription_id, principal);
+    const known = resume && this.#subscriptions.find(resume.subscription_id, principal);
     if (!known) {
-      const full = this.#roster.full(principal);
-      if (full) return { answer: full };
+      const rejection = this.#subscriptions.rejectionIfFull(principal);
+      if (rejection) return { answer: rejection };
     }
     const id = known?.id ?? this.#options.ids("sub");
     const answer = negotiate(request, this.offer, id);
@@ -176,30 +277,31 @@ export class Hub implements HubPort {
     const terms = this.#termsOf(request.capabilities, answer, principal);
     const subscription =
       known ??
-      new HubSubscription({
-        id,
-        principal,
-        transport,
-        aaep_version: answer.aaep_version,
-        request: request.capabilities,
-        terms,
-        view: viewOf(principal),
-        joinedAt: this.engine.endCursor,
-        port: this,
-      });
-    this.#roster.add(subscription);
+      new Subscription(
+        {
+          id,
+          principal,
+          transport,
+          aaep_version: answer.aaep_version,
+          request: request.capabilities,
+          terms,
+          joinedAt: this.engine.endCursor,
+        },
+        this,
+      );
+    this.#subscriptions.add(subscription);
     subscription.request = request.capabilities;
     subscription.pending = { terms, lastEventId: resume?.last_event_id };
-    this.#keeper.remember(subscription);
+    this.#subscriptions.save(subscription);
     if (subscription.phase !== "open") {
-      this.#roster.expect(subscription);
-      this.#reconsider(subscription);
+      this.#subscriptions.expectStream(subscription);
+      this.questions.reconsider(subscription);
     }
     return { answer, subscription };
   }
 
   /** The stream starts, or resumes after the given event. A resume point of the handshake counts for the first stream. */
-  connect(subscription: HubSubscription, peer: Peer, after?: string): void {
+  connect(subscription: Subscription, peer: Peer, after?: string): void {
     if (subscription.phase === "closed") return peer.close("not_found");
     const { pending } = subscription;
     subscription.pending = undefined;
@@ -212,30 +314,30 @@ export class Hub implements HubPort {
         subscription.transport,
         lastEventId !== undefined,
       );
-    // A second stream for the same subscription: the newer one is where the person is (TRN-18).
+    // A second stream for the same subscription replaces the first (TRN-18).
     const { peer: older } = subscription;
-    // It is let go of first: its end, which closing may report at once, is not the subscription's.
+    // Detached first, because closing may report its end at once, and the subscription goes on.
     subscription.detach();
     older?.close("replaced");
-    this.#roster.arrived(subscription);
+    this.#subscriptions.connected(subscription);
     const changed = terms !== subscription.terms;
     subscription.terms = terms;
     this.#attach(subscription, peer, lastEventId);
-    if (changed) this.#keeper.remember(subscription);
-    this.#reconsider(subscription);
-    this.#deliveries.arm();
+    if (changed) this.#subscriptions.save(subscription);
+    this.questions.reconsider(subscription);
+    this.#scheduleDeliveries();
   }
 
   /** The connection was lost without a close message. */
-  disconnect(subscription: HubSubscription, peer: Peer): void {
+  disconnect(subscription: Subscription, peer: Peer): void {
     if (subscription.peer !== peer) return;
     for (const observer of this.#observers) observer.disconnected(subscription.id, subscription.principal);
-    if (subscription.phase === "open") this.#roster.lost(subscription);
+    if (subscription.phase === "open") this.#subscriptions.lost(subscription);
   }
 
-  find(subscription_id: string, principal: Principal): HubSubscription | undefined {
+  find(subscription_id: string, principal: Principal): Subscription | undefined {
     this.#closeIfRightsChanged(subscription_id, principal);
-    return this.#isExpired(principal) ? undefined : this.#roster.own(subscription_id, principal);
+    return this.#isExpired(principal) ? undefined : this.#subscriptions.find(subscription_id, principal);
   }
 
   #isExpired(principal: Principal): boolean {
@@ -247,53 +349,80 @@ export class Hub implements HubPort {
    * it no longer receives what it lost the right to.
    */
   #closeIfRightsChanged(subscription_id: string | undefined, principal: Principal): void {
-    const known = subscription_id === undefined ? undefined : this.#roster.own(subscription_id, principal);
+    const known =
+      subscription_id === undefined ? undefined : this.#subscriptions.find(subscription_id, principal);
     if (!known || sameRights(known.principal, principal)) return;
     for (const observer of this.#observers) observer.rightsChanged(known.id, principal);
-    this.#roster.remove(known);
+    this.#subscriptions.remove(known);
   }
 
-  /** The producer ends a subscription, with a reason the listener can act on (HS-19). */
-  close(subscription: HubSubscription, reason: string, sentence: string): void {
+  /** The producer closes a subscription, with a reason the listener can act on (HS-19). */
+  close(subscription: Subscription, reason: string, sentence: string): void {
     const { peer } = subscription;
-    peer?.tell(closeOf(subscription, reason, sentence));
-    this.#roster.remove(subscription);
+    peer?.tell(closeMessage(subscription, reason, sentence));
+    this.#subscriptions.remove(subscription);
     peer?.close(reason);
   }
 
   closeAll(reason: string, sentence: string): void {
-    for (const subscription of this.#roster.all) this.close(subscription, reason, sentence);
+    for (const subscription of this.#subscriptions.all) this.close(subscription, reason, sentence);
   }
 
   /**
-   * The process is about to stop, and the next one goes on from the same log. Listeners are told to come back, and keep
-   * their place and their questions. What runs on somebody's yes has this long to end, so that its outcome is known.
+   * Graceful stop before another process continues on the same store. Subscribers are told to reconnect and keep their
+   * place; questions keep their token and deadline. As after a crash, except that running approved tools get this long to
+   * finish, so that their outcome is known.
    */
-  leaveOpen(finish_seconds: number): Promise<void> {
-    return this.#leaving.leave(finish_seconds);
+  shutdown(finishSeconds: number): Promise<void> {
+    this.#shutdown ??= this.#stop(finishSeconds);
+    return this.#shutdown;
   }
 
-  get subscriptions(): number {
-    return this.#roster.size;
+  async #stop(finishSeconds: number): Promise<void> {
+    const { clock } = this.#options;
+    this.#phase = "finishing";
+    this.questions.shutdown();
+    this.log.stop("completions");
+    for (const subscription of this.#subscriptions.shutdown()) {
+      const { peer, resumable } = subscription;
+      // Those who can resume need only know that the connection ends.
+      if (!resumable) peer?.tell(closeMessage(subscription, "producer_shutdown", RESTARTING));
+      subscription.detach();
+      peer?.close("producer_shutdown");
+    }
+    this.#unfollow();
+    this.#deliveryTimer?.cancel();
+    this.#deliveryTimer = undefined;
+    let cancel = () => {};
+    const timeout = new Promise<void>((resolve) => {
+      cancel = clock.timer(clock.now() + finishSeconds * 1000, resolve);
+    });
+    const finished = Promise.all([...this.#sessions.values()].map((session) => session.finished()));
+    await Promise.race([finished, timeout]);
+    cancel();
+    this.#phase = "over";
+    this.log.stop("all");
   }
 
-  /** Anything but a request, from an authenticated sender. `bound` is the subscription of the connection it came on. */
+  // ── Messages ──
+
+  /** Everything but a request. `bound` is the subscription of the connection that the message came on. */
   async handle(message: Incoming, principal: Principal, bound?: SubscriptionHandle): Promise<Handled> {
     if (this.#isExpired(principal))
       return message.type === "subscription.renegotiate" ? { answer: EXPIRED } : { taken: false };
-    const found = this.#roster.own(message.subscription_id, principal);
+    const found = this.#subscriptions.find(message.subscription_id, principal);
     const subscription = bound === undefined || found === bound ? found : undefined;
-    // A request for more time names a token too, so it counts like a reply.
+    // A request for more time carries a token too, so it counts like a reply.
     if ("reply_token" in message) return this.#replied(message, principal, subscription);
     switch (message.type) {
       case "subscription.renegotiate":
         return { answer: this.#renegotiate(message, subscription) };
       case "subscription.close":
-        if (subscription) this.#roster.remove(subscription);
+        if (subscription) this.#subscriptions.remove(subscription);
         return { taken: subscription !== undefined };
       case "earshot:status":
-        if (subscription?.phase !== "open" || this.#isTooOften(subscription)) return { taken: false };
-        subscription.standing(message.session_id);
+        if (subscription?.phase !== "open" || this.#isOverStatusLimit(subscription)) return { taken: false };
+        subscription.sendStatus(message.session_id);
         return { taken: true };
       case "earshot:cancel":
         return { taken: this.#cancel(message, principal, subscription) };
@@ -302,120 +431,46 @@ export class Hub implements HubPort {
     }
   }
 
-  #replied(
-    message: Reply | MoreTime,
-    principal: Principal,
-    subscription: HubSubscription | undefined,
-  ): Handled {
+  #replied(message: Reply | MoreTime, principal: Principal, subscription: Subscription | undefined): Handled {
     const allowed = this.retryAfter(principal) === undefined;
     const taken =
       message.type === "earshot:more_time"
-        ? this.#desk.moreTime(message.reply_token, principal, subscription, allowed)
-        : this.#desk.reply(message, principal, subscription, allowed);
+        ? this.questions.moreTime(message.reply_token, principal, subscription, allowed)
+        : this.questions.reply(message, principal, subscription, allowed);
     if (!allowed) return { taken };
-    if (!taken) this.#replies.failed(principal.id);
+    if (!taken) this.#replyLimit.failed(principal.id);
     const outcome = taken ? "taken" : "refused";
     for (const observer of this.#observers) observer.replied(message, principal, outcome);
     return { taken };
   }
 
   retryAfter(principal: Principal): number | undefined {
-    if (this.#replies.allows(principal.id)) return undefined;
+    if (this.#replyLimit.allows(principal.id)) return undefined;
     for (const observer of this.#observers) observer.rateLimited(principal);
-    return this.#replies.retryAfterSeconds;
+    return this.#replyLimit.retryAfterSeconds;
   }
 
-  // ── questions ─────────────────────────────────────────────────────────────────────────────────────────────────
-
-  /** Live subscriptions that can answer a question of this session (CON-04: unopened and in grace included). */
-  answerable(type: string, session: SessionHandle): HubSubscription[] {
-    return this.#roster.all.filter((subscription) => mayHold(subscription, type, session));
-  }
-
-  /** Whether somebody could be asked now who does not have more than enough questions already. */
-  canAsk(type: string, session: SessionHandle): boolean {
-    const { max_questions_per_principal: most } = this.#options;
-    const people = new Map<string, HubSubscription[]>();
-    for (const one of this.answerable(type, session)) {
-      people.set(one.principal.id, [...(people.get(one.principal.id) ?? []), one]);
-    }
-    return [...people.values()].some((subscriptions) => this.#desk.waitingFor(subscriptions) < most);
-  }
-
-  /** Resolves true once somebody could answer; false when the time is up, or when `signal` says not to wait. */
-  waitForListener(
-    type: string,
-    session: SessionHandle,
-    seconds: number,
-    signal?: AbortSignal,
-  ): Promise<boolean> {
-    return this.#waiting.until(() => this.canAsk(type, session), seconds, signal);
-  }
-
-  /** The longest any of the listeners needs, within the operator's ceiling (CON-47). */
-  timeoutFor(type: string, session: SessionHandle, seconds: number): number {
-    const needs = this.answerable(type, session).map(({ terms }) =>
-      Number(terms.extension_terms[EXTENSION_PREFIX]?.["minimum_timeout_seconds"] ?? 0),
+  #attach(subscription: Subscription, peer: Peer, lastEventId: string | undefined): void {
+    const start = subscription.attach(this.engine, peer, lastEventId, (delivery, token) =>
+      this.questions.sent(token, subscription, delivery),
     );
-    return Math.min(86_400, Math.max(seconds, ...needs));
-  }
-
-  /** Raises a question: from here on exactly one outcome. Its event goes into the log next. */
-  ask(spec: QuestionSpec, session: SessionHandle, hooks: QuestionHooks): Question {
-    return this.#desk.ask(spec, this.answerable(spec.event.type, session), this.#waking(hooks));
-  }
-
-  /** A question of the process before this one, with the token and the deadline it has (CON-04). */
-  askAgain(spec: QuestionSpec, session: SessionHandle, hooks: QuestionHooks, standing: Standing): Question {
-    const { reply_token, type } = spec.event;
-    const before = {
-      ...standing,
-      sentTo: this.#keeper.sentBefore(reply_token),
-      grace_seconds: this.#options.grace_seconds,
-    };
-    return this.#desk.askAgain(spec, this.answerable(type, session), this.#waking(hooks), before);
-  }
-
-  #waking(hooks: QuestionHooks): QuestionHooks {
-    const settled: QuestionHooks["settled"] = (question, settlement) => {
-      hooks.settled(question, settlement);
-      this.#waiting.wake();
-    };
-    return { ...hooks, settled };
-  }
-
-  #settled({ token, sentTo, spec }: Question): void {
-    const missed = { session_id: spec.event.session_id, reply_token: token };
-    for (const id of sentTo) {
-      const subscription = this.#roster.get(id);
-      if (subscription?.phase === "away") subscription.miss(missed);
-    }
-  }
-
-  #attach(subscription: HubSubscription, peer: Peer, lastEventId: string | undefined): void {
-    const asked = (delivery: LaneDelivery, token: string) => {
-      const question = this.#desk.sent(token, subscription, delivery);
-      return !delivery.cursor && question ? movedDeadline(question, subscription, this.registry) : undefined;
-    };
-    const start = subscription.attach(this.engine, peer, lastEventId, asked);
     const { missed } = subscription;
     subscription.missed = [];
-    // Whoever goes on exactly where it was hears the outcome with the rest; the others are told it again.
-    if (start === "resumed") return;
-    retell(missed, subscription, peer, this.engine.window, this.registry);
+    // An exact resume replays the outcomes with the rest of the log; otherwise they are sent again.
+    if (start !== "resumed") this.questions.sendMissed(missed, subscription, peer, this.engine.window);
   }
 
-  /** Telling everything again costs something: a person needs it now and then, a flood gets no more (F22). */
-  #isTooOften({ id }: HubSubscription): boolean {
-    const allowed = this.#summaries.allows(id);
-    if (allowed) this.#summaries.failed(id);
+  /** Summaries cost work, so their rate is limited per subscription (F22). */
+  #isOverStatusLimit({ id }: Subscription): boolean {
+    const allowed = this.#statusLimit.allows(id);
+    if (allowed) this.#statusLimit.failed(id);
     return !allowed;
   }
 
   #cancel(
     { session_id, reason }: CancelSession,
     principal: Principal,
-    subscription: HubSubscription | undefined,
+    subscription: Subscription | undefined,
   ): boolean {
     const session = this.#sessions.get(session_id);
     if (!subscription || !session || !mayAnswer(principal) || !mayHear(principal, session.audience))
@@ -424,21 +479,21 @@ export class Hub implements HubPort {
     return true;
   }
 
-  #follow({ sessions }: FollowSessions, subscription: HubSubscription | undefined): boolean {
-    if (!subscription || this.#isTooOften(subscription)) return false;
+  #follow({ sessions }: FollowSessions, subscription: Subscription | undefined): boolean {
+    if (!subscription || this.#isOverStatusLimit(subscription)) return false;
     subscription.followed = sessions;
     subscription.view = viewOf(subscription.principal, sessions);
     const { peer, lastEventId } = subscription;
     if (peer) this.#attach(subscription, peer, lastEventId);
-    this.#keeper.remember(subscription);
-    this.#reconsider(subscription);
-    this.#deliveries.arm();
+    this.#subscriptions.save(subscription);
+    this.questions.reconsider(subscription);
+    this.#scheduleDeliveries();
     return true;
   }
 
   #renegotiate(
     message: SubscriptionRenegotiate,
-    subscription: HubSubscription | undefined,
+    subscription: Subscription | undefined,
   ): SubscriptionAccepted | SubscriptionRejected {
     if (!subscription) {
       return {
@@ -450,18 +505,18 @@ export class Hub implements HubPort {
     const { request, aaep_version, principal } = subscription;
     const result = renegotiate({ request, aaep_version }, message.capabilities, this.offer, subscription.id);
     if (result.answer.type === "subscription.rejected") {
-      this.#roster.remove(subscription);
+      this.#subscriptions.remove(subscription);
       return result.answer;
     }
     subscription.request = result.request;
     subscription.renegotiate(this.#termsOf(result.request, result.answer, principal));
-    this.#keeper.remember(subscription);
-    this.#reconsider(subscription);
-    this.#deliveries.arm();
+    this.#subscriptions.save(subscription);
+    this.questions.reconsider(subscription);
+    this.#scheduleDeliveries();
     return result.answer;
   }
 
-  /** A listener who may only listen is never asked, whatever it declares. */
+  /** A principal who may only listen is never asked, whatever its request says. */
   #termsOf(request: SubscriptionRequest["capabilities"], answer: SubscriptionAccepted, principal: Principal) {
     if (!mayAnswer(principal)) {
       answer.honored_capabilities.supports_confirmation_reply = false;
@@ -469,15 +524,10 @@ export class Hub implements HubPort {
     }
     return resolveTerms(request, answer.honored_capabilities);
   }
-
-  /** After any change: joins every open question it can answer now, leaves those it cannot (CON-01, CON-04, CON-19). */
-  #reconsider(subscription: HubSubscription): void {
-    for (const question of [...this.#desk.questions]) {
-      const { type, session_id } = question.spec.event;
-      const audience = this.#sessions.get(session_id)?.audience;
-      if (mayHold(subscription, type, { session_id, audience })) question.holders.add(subscription.id);
-      else question.drop(subscription.id);
-    }
-    this.#waiting.wake();
-  }
 }
+
+const closeMessage = (
+  { id }: Subscription,
+  reason_code: string,
+  reason_message: string,
+): SubscriptionClose => ({ type: "subscription.close", subscription_id: id, reason_code, reason_message });

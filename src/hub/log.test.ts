@@ -9,7 +9,8 @@ import { createLog } from "./log.ts";
 
 function openLog(store = createMemoryStore()) {
   const logged: LogEntry[] = [];
-  const log = createLog({ store, acknowledged: (entries) => void logged.push(...entries) });
+  store.follow(1, (entries) => void logged.push(...entries));
+  const log = createLog({ store });
   const say = async (event: object, options = {}) => {
     const { event_id: _, ...rest } = event as Record<string, unknown>;
     await log.append(rest, options);
@@ -29,7 +30,7 @@ describe("the log", () => {
     const slow = {
       ...store,
       append: (entries: readonly LogEntry[]) =>
-        new Promise<void>((resolve) => {
+        new Promise<number>((resolve) => {
           keep = () => resolve(store.append(entries));
         }),
     };

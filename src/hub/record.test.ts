@@ -157,7 +157,7 @@ describe("the record", () => {
     expect(await verifyRecord(left)).toMatchObject({ ok: true, removed: left[0]!.index });
     expect(left[0]!.index).toBeGreaterThan(0);
     const clock = createFakeClock("2026-03-01T00:00:00.000Z");
-    const aged = await recorded({ retain: { age_ms: 86_400_000 }, clock });
+    const aged = await recorded({ retain: { ageMs: 86_400_000 }, clock });
     expect(await aged.record.prune()).toBe(5);
     expect(await verifyRecord(aged.record.entries())).toMatchObject({ ok: true, removed: 5 });
   });
@@ -185,7 +185,7 @@ describe("the record", () => {
     const clock = createFakeClock();
     const { record, store } = await recorded({ signer, clock });
     await clock.settle();
-    const head = record.signed_head!;
+    const head = record.signedHead!;
     expect(head).toMatchObject({ index: 5, key_id: "operator-1", epoch: store.identity.epoch });
     const { entries } = recordOf(store);
     expect(await verifyRecord(entries, head, check(keys.publicKey))).toMatchObject({ ok: true });
@@ -207,7 +207,7 @@ describe("the record", () => {
     expect(await verifyRecord(made, head)).toMatchObject({ ok: true });
     expect(await verifyRecord(made, head, check(keys.publicKey))).toMatchObject({
       ok: false,
-      reason: expect.stringContaining("nobody vouches"),
+      reason: expect.stringContaining("no signature covers"),
     });
   });
 
@@ -217,6 +217,6 @@ describe("the record", () => {
     const record = createRecord({ store, warn: (sentence) => warned.push(sentence) });
     record.audit(HAPPENED[0]!);
     await expect(record.store.append([], [{ kind: "a", key: "b", value: 1 }])).rejects.toThrow("full");
-    expect(warned).toEqual(["The record could not be kept: The disk is full."]);
+    expect(warned).toEqual(["The record could not be stored: The disk is full."]);
   });
 });

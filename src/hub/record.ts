@@ -1,12 +1,14 @@
 /**
- * The record: what was asked, in which words to whom, what was answered, by whom, and what came of it. Each entry goes
- * into the store in the very write that makes it true, so that an accept without its entry cannot be. Append-only and
- * chained by hashes; whoever holds a signed head can prove later that nothing before it was changed (CNF-41).
+ * The record: what was asked, in which words and of whom, who answered what, and what came of it. Each entry is stored in
+ * the same write as the event it is about, so an approval without its entry cannot exist. The record is append-only and
+ * hash-chained; whoever holds a signed head can prove later that nothing before it was changed (CNF-41).
  */
 import { type Clock, systemClock } from "../protocol/clock.ts";
 import { EarshotError } from "../protocol/errors.ts";
 import { canonicalJson } from "../protocol/formats.ts";
 import { type RandomBytes, systemRandom } from "../protocol/ids.ts";
+import { sha256Hex } from "../protocol/sha256.ts";
+import type { Reply } from "../protocol/types.ts";
 import {
   type AuditEntry,
   type AuditVerdict,
@@ -14,19 +16,94 @@ import {
   REMOVED,
   redactAudit,
   verifyAudit,
-} from "./audit.ts";
-import type { AuditRecord } from "./options.ts";
-import { fieldsOf, type RecordPolicy } from "./record-policy.ts";
+} from "./audit-chain.ts";
+import type { Settlement } from "./questions.ts";
 import type { Fact, LogStore } from "./store.ts";
 
-export { type AuditEntry, type AuditVerdict, auditField } from "./audit.ts";
-export type { AuditRecord } from "./options.ts";
-export type { RecordPolicy } from "./record-policy.ts";
+export { type AuditEntry, type AuditVerdict, auditField } from "./audit-chain.ts";
+
+/** What an approval would run: the tool and the exact parameters; `secret` names those that were not shown. */
+export interface Act {
+  readonly tool: string;
+  readonly tool_call_id: string;
+  readonly params: Readonly<Record<string, unknown>>;
+  readonly params_hash: string;
+  readonly secret: readonly string[];
+}
+
+interface Recorded {
+  readonly session_id: string;
+  readonly at: string;
+}
+
+/**
+ * What the `audit` hook receives (CNF-41), just before the corresponding event goes to the store, or just before a
+ * delivery is sent. Never sent to listeners. The record's policy decides what of it is stored.
+ */
+export type AuditRecord = Recorded &
+  (
+    | {
+        readonly kind: "asked";
+        readonly reply_token: string;
+        /** The question as it is in the log, in every language and verbosity. */
+        readonly question: Readonly<Record<string, unknown>>;
+        /** If a tool asked. */
+        readonly act?: Act;
+      }
+    | {
+        readonly kind: "delivered";
+        readonly reply_token: string;
+        readonly subscription_id: string;
+        readonly principal: string;
+        /** The question exactly as this listener received it, in its language and verbosity. */
+        readonly question: Readonly<Record<string, unknown>>;
+        /** Sent before: the listener reconnected, or its terms changed. */
+        readonly again: boolean;
+      }
+    | {
+        readonly kind: "replied";
+        readonly reply_token: string;
+        readonly subscription_id: string;
+        /** The authenticated sender; `reply.decided_by` is only a claim. */
+        readonly principal: string;
+        readonly reply: Reply;
+      }
+    | {
+        readonly kind: "settled";
+        readonly reply_token: string;
+        readonly outcome: Settlement["outcome"];
+        readonly origin: Settlement["origin"];
+        readonly principal?: string;
+      }
+    | {
+        /** There was nobody to ask. */
+        readonly kind: "not_asked";
+        readonly origin: "policy";
+        readonly question: Readonly<Record<string, unknown>>;
+      }
+    /** The approval is used; the function runs once this is stored. */
+    | ({ readonly kind: "begun"; readonly reply_token: string } & ActRef)
+    /** not_started: the session ended or the call was withdrawn before the function could run. */
+    | ({ readonly kind: "ended"; readonly status: "success" | "error" | "timeout" | "not_started" } & ActRef)
+    /** The process stopped between the two, so the outcome is not known. */
+    | ({ readonly kind: "unknown" } & ActRef)
+  );
+
+type ActRef = Pick<Act, "tool" | "tool_call_id" | "params_hash">;
+
+export interface RecordPolicy {
+  /** Store the exact parameters that were asked about, or only their hash. Values that were not shown are never stored. */
+  readonly params: "exact" | "hash";
+  /** Store the text of each question, as written and as each listener received it, or only its hash. */
+  readonly words: "exact" | "hash";
+  /** Store the capabilities a listener declared. How somebody listens is private: off by default. */
+  readonly capabilities: boolean;
+}
 
 const KIND = "audit";
 const HEAD = "audit_head";
 
-/** The newest entry at some moment, vouched for. Keep it where the log is not. */
+/** The newest entry at some moment, signed. Store it apart from the log. */
 export interface SignedHead {
   readonly epoch: string;
   readonly index: number;
@@ -43,33 +120,33 @@ export interface RecordSigner {
 }
 
 export interface RecordOptions extends Partial<RecordPolicy> {
-  /** Where it is kept, beside the events. */
+  /** Where it is stored, next to the events. */
   readonly store: LogStore;
-  /** Older or more entries than this are removed from the front, and the record says so; without it all are kept. */
-  readonly retain?: { readonly age_ms?: number; readonly entries?: number };
+  /** Entries beyond this age or number are removed from the front, and the record says so. Default: keep all. */
+  readonly retain?: { readonly ageMs?: number; readonly entries?: number };
   readonly signer?: RecordSigner;
   readonly clock?: Clock;
   readonly random?: RandomBytes;
-  /** Sentences for whoever operates the agent; console.warn by default. */
+  /** Receives warnings for the operator; console.warn by default. */
   readonly warn?: (sentence: string) => void;
 }
 
 export interface AuditLog {
-  /** For `createProducer({ store })`, in place of the store it was made with. */
+  /** Pass it to `createProducer({ store })` instead of the store it was created with. */
   readonly store: LogStore;
-  /** For `createProducer({ audit })`. */
+  /** Pass it to `createProducer({ audit })`. */
   audit(record: AuditRecord): void;
-  /** Everything that is kept, in order. */
+  /** All stored entries, in order. */
   entries(): readonly AuditEntry[];
-  /** Takes values out of an entry for good, and records that and why. */
+  /** Removes values from an entry for good, and records that and why. */
   redact(index: number, fields: readonly string[], reason: string): Promise<void>;
-  /** Removes what `retain` lets go; it also happens by itself. Gives how many. */
+  /** Removes what `retain` allows and resolves to the number removed; also happens automatically. */
   prune(): Promise<number>;
-  /** The newest head that was signed. */
-  readonly signed_head: SignedHead | undefined;
+  /** The newest signed head. */
+  readonly signedHead: SignedHead | undefined;
 }
 
-/** Looking for what may go is not worth it for every entry. */
+/** How many entries to wait before looking for expired ones again. */
 const PRUNE_EVERY = 100;
 
 export function createRecord(options: RecordOptions): AuditLog {
@@ -83,7 +160,7 @@ export function createRecord(options: RecordOptions): AuditLog {
   const salt = () => Array.from(random(16), (byte) => byte.toString(16).padStart(2, "0")).join("");
   let last = recordOf(store).entries.at(-1) as Pick<AuditEntry, "index" | "hash"> | undefined;
   let pending: Fact[] = [];
-  let sinceLooked = 0;
+  let sincePruned = 0;
   let signing = false;
 
   const add = (kind: string, at: string, fields: Readonly<Record<string, unknown>>): void => {
@@ -97,27 +174,29 @@ export function createRecord(options: RecordOptions): AuditLog {
     pending = [];
     return facts;
   };
-  /** Whatever no write of the hub took along goes by itself, at once. */
+  /** Writes entries that no write of the hub took along. */
   async function flush(): Promise<void> {
     if (pending.length > 0) await keep([]);
   }
   async function keep(
     entries: Parameters<LogStore["append"]>[0],
     facts: readonly Fact[] = [],
-  ): Promise<void> {
+  ): Promise<number> {
     const recorded = takePending();
+    let position = 0;
     try {
-      await store.append(entries, [...recorded, ...facts]);
+      position = await store.append(entries, [...recorded, ...facts]);
     } catch (error) {
-      if (recorded.length > 0) warn(`The record could not be kept: ${(error as Error).message}`);
+      if (recorded.length > 0) warn(`The record could not be stored: ${(error as Error).message}`);
       if (entries.length > 0 || facts.length > 0) throw error;
-      return;
+      return position;
     }
-    if (recorded.length === 0) return;
-    sinceLooked += recorded.length;
-    if (retain && sinceLooked >= Math.max(1, Math.min(PRUNE_EVERY, retain.entries ?? PRUNE_EVERY)))
+    if (recorded.length === 0) return position;
+    sincePruned += recorded.length;
+    if (retain && sincePruned >= Math.max(1, Math.min(PRUNE_EVERY, retain.entries ?? PRUNE_EVERY)))
       void prune();
     if (signer && !signing) void signHead(signer);
+    return position;
   }
 
   async function signHead(by: RecordSigner): Promise<void> {
@@ -139,18 +218,18 @@ export function createRecord(options: RecordOptions): AuditLog {
   }
 
   async function prune(): Promise<number> {
-    sinceLooked = 0;
+    sincePruned = 0;
     const { entries } = recordOf(store);
-    const oldest = Date.parse(clock.timestamp()) - (retain?.age_ms ?? Number.POSITIVE_INFINITY);
+    const oldest = Date.parse(clock.timestamp()) - (retain?.ageMs ?? Number.POSITIVE_INFINITY);
     const spare = Math.max(0, entries.length - (retain?.entries ?? Number.POSITIVE_INFINITY));
     const kept = entries.findIndex(({ at }, i) => i >= spare && Date.parse(at) >= oldest);
-    // The newest stays: the next one is bound to it.
+    // Keep the newest: the next entry chains to it.
     const count = kept < 0 ? Math.max(0, entries.length - 1) : Math.min(kept, entries.length - 1);
     if (count <= 0) return 0;
     const through = entries[count - 1]!;
     add(REMOVED, clock.timestamp(), { through_index: through.index, through_hash: through.hash, count });
-    // Its own entry is no reason to look again: with few kept, that would never end.
-    sinceLooked = -1;
+    // The entry about the removal must not trigger the next one: with a small limit that would never end.
+    sincePruned = -1;
     await keep(
       [],
       entries.slice(0, count).map(({ index }) => ({ kind: KIND, key: keyOf(index), value: null })),
@@ -169,6 +248,7 @@ export function createRecord(options: RecordOptions): AuditLog {
       ...(store.durable ? { durable: true } : {}),
       append: (entries, facts) => keep(entries, facts),
       recent: () => store.recent(),
+      follow: (from, receive) => store.follow(from, receive),
       read: (from) => store.read(from),
       facts: (kind) => store.facts(kind),
     },
@@ -189,7 +269,7 @@ export function createRecord(options: RecordOptions): AuditLog {
       await keep([], [{ kind: KIND, key: keyOf(index), value: redactAudit(entry, fields) }]);
     },
     prune,
-    get signed_head() {
+    get signedHead() {
       return recordOf(store).head;
     },
   };
@@ -197,7 +277,7 @@ export function createRecord(options: RecordOptions): AuditLog {
 
 const keyOf = (index: number): string => String(index);
 
-/** The record in a store, whoever wrote it. */
+/** Reads the record from a store. */
 export function recordOf(store: Pick<LogStore, "facts">): {
   readonly entries: readonly AuditEntry[];
   readonly head: SignedHead | undefined;
@@ -206,7 +286,7 @@ export function recordOf(store: Pick<LogStore, "facts">): {
   return { entries, head: store.facts(HEAD)[0]?.value as SignedHead | undefined };
 }
 
-/** Whether nothing was changed, removed, inserted or moved; with a head and its key, also up to which entry that is signed. */
+/** Checks that nothing was changed, removed, inserted or moved; with a head and its key, also its signature. */
 export async function verifyRecord(
   entries: readonly AuditEntry[],
   head?: SignedHead,
@@ -221,13 +301,98 @@ export async function verifyRecord(
         reason: "The signature does not fit: not this key, or a changed head.",
       };
     const [first] = entries;
-    // A chain alone anybody can make: what the signature is about must be in it.
+    // Anybody can build a chain: the signed entry must be part of it.
     if (first && head.index < first.index)
       return {
         ok: false,
         index: head.index,
-        reason: "The entry that was signed was removed since, so nobody vouches for the others.",
+        reason: "The signed entry was removed since, so no signature covers the others.",
       };
   }
   return verifyAudit(entries, head);
+}
+
+type Fields = Record<string, unknown>;
+
+const hashed = (value: unknown): { sha256: string } => ({ sha256: sha256Hex(canonicalJson(value)) });
+
+/** The fields to store for a record. A token is a credential, so only its hash is stored. */
+function fieldsOf(
+  record: AuditRecord,
+  policy: RecordPolicy,
+  capabilitiesOf: (subscription_id: string) => unknown,
+): Fields {
+  const { session_id } = record;
+  const token = "reply_token" in record ? { token_hash: sha256Hex(record.reply_token) } : {};
+  return { session_id, ...token, ...ownFields(record, policy, capabilitiesOf) };
+}
+
+function ownFields(
+  record: AuditRecord,
+  policy: RecordPolicy,
+  capabilitiesOf: (subscription_id: string) => unknown,
+): Fields {
+  switch (record.kind) {
+    case "asked":
+      return { question: questionOf(record.question, policy), ...actOf(record.act, policy) };
+    case "delivered":
+      return {
+        subscription_id: record.subscription_id,
+        principal: record.principal,
+        question: questionOf(record.question, policy),
+        again: record.again,
+        capabilities: policy.capabilities ? capabilitiesOf(record.subscription_id) : undefined,
+      };
+    case "replied":
+      return {
+        subscription_id: record.subscription_id,
+        principal: record.principal,
+        ...replyOf(record.reply as unknown as Fields, policy),
+      };
+    case "settled":
+      return { outcome: record.outcome, origin: record.origin, principal: record.principal };
+    case "not_asked":
+      return { origin: record.origin, question: questionOf(record.question, policy) };
+    default: {
+      const { kind, at, session_id, ...act } = record;
+      return { ...act, reply_token: undefined };
+    }
+  }
+}
+
+/** Claims of the listener are marked as such; the authenticated sender is the `principal`. */
+function replyOf(reply: Fields, { params, words }: RecordPolicy): Fields {
+  const { decision, response, decided_by, timestamp, decision_rationale, modified_action, confidence } =
+    reply;
+  const said = (value: unknown, how: "exact" | "hash") =>
+    value === undefined || how === "exact" ? value : hashed(value);
+  return {
+    decision,
+    response: said(response, words),
+    claimed_decided_by: decided_by,
+    claimed_at: timestamp,
+    rationale: said(decision_rationale, words),
+    modified_action: said(modified_action, params),
+    confidence,
+  };
+}
+
+/** Without its token; parameters in it follow the policy for parameters. */
+function questionOf({ reply_token, ...question }: Fields, { params, words }: RecordPolicy): unknown {
+  if (words === "hash") return hashed(question);
+  const { extra_context } = question;
+  if (extra_context === undefined || params === "exact") return question;
+  return { ...question, extra_context: hashed(extra_context) };
+}
+
+function actOf(act: Extract<AuditRecord, { kind: "asked" }>["act"], { params: how }: RecordPolicy): Fields {
+  if (!act) return {};
+  const { tool, tool_call_id, params, params_hash, secret } = act;
+  const shown = Object.fromEntries(Object.entries(params).filter(([name]) => !secret.includes(name)));
+  return {
+    tool,
+    tool_call_id,
+    params_hash,
+    ...(how === "exact" ? { params: shown, withheld: secret } : {}),
+  };
 }

@@ -1,18 +1,22 @@
 /**
- * One listener from handshake to close. Being connected and being a subscription are two things: a listener that can
- * resume keeps its place while the line is down, and its answer is still waited for during a grace period (CON-04).
+ * Subscriptions from handshake to close. A subscription is more than a connection: one that can resume keeps its place
+ * while the connection is down, and its answer is still waited for during a grace period (CON-04).
  */
 import type { Attachment, Engine } from "../delivery/engine.ts";
 import type { LaneDelivery, View } from "../delivery/lane.ts";
+import type { Clock } from "../protocol/clock.ts";
 import type { Peer, SubscriptionHandle } from "../protocol/hub-port.ts";
 import type { Terms } from "../protocol/negotiate.ts";
 import type { Principal } from "../protocol/principal.ts";
-import type { Capabilities } from "../protocol/types.ts";
+import type { Capabilities, SubscriptionRejected } from "../protocol/types.ts";
+import { viewOf } from "./access.ts";
+import type { Log } from "./log.ts";
+import { factOf, factsOf, type LogStore, type SubscriptionFact } from "./store.ts";
 
 type SubscriptionPhase = "unopened" | "open" | "away" | "closed";
 
-/** A question this listener was sent and that was settled while it was away. */
-export interface Missed {
+/** A question that was sent to a subscription and settled while its connection was down. */
+export interface MissedOutcome {
   readonly session_id: string;
   readonly reply_token: string;
 }
@@ -20,11 +24,23 @@ const MOST_MISSED = 32;
 
 /** What a subscription needs of its hub. */
 interface SubscriptionPort {
-  connect(subscription: HubSubscription, peer: Peer, lastEventId?: string): void;
-  disconnect(subscription: HubSubscription, peer: Peer): void;
+  connect(subscription: Subscription, peer: Peer, lastEventId?: string): void;
+  disconnect(subscription: Subscription, peer: Peer): void;
 }
 
-export class HubSubscription implements SubscriptionHandle {
+interface SubscriptionSpec {
+  readonly id: string;
+  readonly principal: Principal;
+  readonly transport: string;
+  readonly aaep_version: string;
+  readonly request: Capabilities;
+  readonly terms: Terms;
+  readonly joinedAt: string;
+  readonly under?: readonly Terms[];
+  readonly followed?: readonly string[];
+}
+
+export class Subscription implements SubscriptionHandle {
   readonly id: string;
   readonly principal: Principal;
   readonly transport: string;
@@ -34,58 +50,46 @@ export class HubSubscription implements SubscriptionHandle {
   request: Capabilities;
   terms: Terms;
   view: View;
-  /** Sessions named by the listener; none means all it may hear. */
+  /** Sessions named by `earshot:follow`; none means all it may hear. */
   followed: readonly string[];
   phase: SubscriptionPhase = "unopened";
   peer: Peer | undefined;
-  /** The last event that may serve as a cursor. */
+  /** The last event that can serve as a cursor. */
   lastEventId: string | undefined;
   /** Whether its answer is still waited for. */
   live = true;
   cancelTimer: (() => void) | undefined;
-  missed: Missed[] = [];
+  missed: MissedOutcome[] = [];
   /** Terms and resume point of a handshake whose stream has not been opened yet. */
   pending: { readonly terms: Terms; readonly lastEventId: string | undefined } | undefined;
-  readonly port: SubscriptionPort;
-  /** Every set of terms that something may have been delivered under: while there is one, a cursor is exact. */
+  /** The terms that deliveries may have been made under: as long as there is only one, a cursor is exact. */
   under: readonly Terms[];
+  readonly #port: SubscriptionPort;
   #attachment: Attachment | undefined;
 
-  constructor(given: {
-    id: string;
-    principal: Principal;
-    transport: string;
-    aaep_version: string;
-    request: Capabilities;
-    terms: Terms;
-    view: View;
-    joinedAt: string;
-    port: SubscriptionPort;
-    under?: readonly Terms[];
-    followed?: readonly string[];
-  }) {
-    this.id = given.id;
-    this.port = given.port;
-    this.principal = given.principal;
-    this.transport = given.transport;
-    this.aaep_version = given.aaep_version;
-    this.joinedAt = given.joinedAt;
-    this.request = given.request;
-    this.terms = given.terms;
-    this.view = given.view;
-    this.under = given.under ?? [];
-    this.followed = given.followed ?? [];
+  constructor(spec: SubscriptionSpec, port: SubscriptionPort) {
+    this.#port = port;
+    this.id = spec.id;
+    this.principal = spec.principal;
+    this.transport = spec.transport;
+    this.aaep_version = spec.aaep_version;
+    this.joinedAt = spec.joinedAt;
+    this.request = spec.request;
+    this.terms = spec.terms;
+    this.under = spec.under ?? [];
+    this.followed = spec.followed ?? [];
+    this.view = viewOf(spec.principal, this.followed);
   }
 
   connect(peer: Peer, lastEventId?: string): void {
-    this.port.connect(this, peer, lastEventId);
+    this.#port.connect(this, peer, lastEventId);
   }
 
   disconnect(peer: Peer): void {
-    this.port.disconnect(this, peer);
+    this.#port.disconnect(this, peer);
   }
 
-  /** SSE resumes by nature; elsewhere our extension must have been agreed on; a process's end is the end. */
+  /** SSE always resumes; other transports need our extension; stdio ends with its process. */
   get resumable(): boolean {
     if (this.transport === "stdio") return false;
     return this.transport === "sse" || this.terms.extension_terms["earshot"]?.["resume"] === true;
@@ -99,34 +103,33 @@ export class HubSubscription implements SubscriptionHandle {
     return this.followed.length === 0 || this.followed.includes(session_id);
   }
 
-  /** "What is happening?": where things stand, told to this listener alone. */
-  standing(session_id?: string): void {
+  /** Answers "what is happening?": sends a summary of one session or of all, to this subscription only. */
+  sendStatus(session_id?: string): void {
     this.#attachment?.summarize(session_id);
   }
 
-  /** A question it heard was settled while it could not hear. */
-  miss(question: Missed): void {
+  addMissed(question: MissedOutcome): void {
     this.missed.push(question);
     if (this.missed.length > MOST_MISSED) this.missed.shift();
   }
 
-  /** `asked` hears of every question that leaves for this listener, and says what must follow one sent again. */
+  /** `onQuestion` is called for every question before it is sent, and may return a delivery to send after it. */
   attach(
     engine: Engine,
     peer: Peer,
     lastEventId: string | undefined,
-    asked: (delivery: LaneDelivery, token: string) => LaneDelivery | undefined,
+    onQuestion: (delivery: LaneDelivery, token: string) => LaneDelivery | undefined,
   ): Attachment["start"] {
     this.#attachment?.detach();
     this.peer = peer;
     this.phase = "open";
     this.live = true;
     const previous = this.under.length < 2 ? (this.under[0] ?? this.terms) : undefined;
-    this.#governed(this.terms);
+    this.#addTerms(this.terms);
     const sink = {
       send: (delivery: LaneDelivery) => {
         const { token, cursor } = delivery;
-        const next = token === undefined ? undefined : asked(delivery, token);
+        const next = token === undefined ? undefined : onQuestion(delivery, token);
         if (cursor) this.lastEventId = delivery.event_id;
         const sent = peer.send(delivery);
         if (!next) return sent;
@@ -137,7 +140,7 @@ export class HubSubscription implements SubscriptionHandle {
       sink,
       terms: this.terms,
       view: this.view,
-      // Who names no event has heard none since it was accepted: that is where it goes on, or starts.
+      // Without a cursor it has received nothing since it was accepted, so it starts there.
       resume: { event_id: lastEventId ?? this.joinedAt, ...(previous ? { previous } : {}) },
     });
     return this.#attachment.start;
@@ -146,12 +149,12 @@ export class HubSubscription implements SubscriptionHandle {
   renegotiate(terms: Terms): void {
     this.terms = terms;
     if (!this.#attachment) return;
-    this.#governed(terms);
+    this.#addTerms(terms);
     this.#attachment.renegotiate(terms);
   }
 
-  /** The last event a listener got may be from before a change: then the overlap is its to drop, and nothing is lost. */
-  #governed(terms: Terms): void {
+  /** A cursor may be from before a change of terms: then the subscriber drops the overlap, and nothing is lost. */
+  #addTerms(terms: Terms): void {
     if (!this.under.includes(terms)) this.under = [...this.under.slice(-1), terms];
   }
 
@@ -159,5 +162,170 @@ export class HubSubscription implements SubscriptionHandle {
     this.#attachment?.detach();
     this.#attachment = undefined;
     this.peer = undefined;
+  }
+}
+
+interface RegistryOptions {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly maxSubscriptions: number;
+  readonly maxSubscriptionsPerPrincipal: number;
+  readonly unopenedSeconds: number;
+  readonly graceSeconds: number;
+  readonly resumeSeconds: number;
+  /** Called when the answer of a subscription is no longer waited for. */
+  readonly stopWaitingFor: (subscription: Subscription) => void;
+}
+
+/**
+ * Who is subscribed, and for how long: an accepted subscription that never opens its stream expires, a lost connection
+ * has a grace period and then an hour to come back, and the number per principal is limited (CON-04, F22). Resumable
+ * subscriptions are stored, so that a restart is no more than a lost connection; closed ones are removed (privacy).
+ */
+export class SubscriptionRegistry {
+  readonly #options: RegistryOptions;
+  readonly #all = new Map<string, Subscription>();
+  readonly #stored = new Set<string>();
+
+  constructor(options: RegistryOptions) {
+    this.#options = options;
+  }
+
+  get size(): number {
+    return this.#all.size;
+  }
+
+  get all(): Subscription[] {
+    return [...this.#all.values()];
+  }
+
+  get(subscription_id: string): Subscription | undefined {
+    return this.#all.get(subscription_id);
+  }
+
+  /** An id is no credential: a subscription is found only by the principal it belongs to (SEC-13). */
+  find(subscription_id: string, principal: Principal): Subscription | undefined {
+    const subscription = this.#all.get(subscription_id);
+    return subscription?.principal.id === principal.id ? subscription : undefined;
+  }
+
+  add(subscription: Subscription): void {
+    this.#all.set(subscription.id, subscription);
+  }
+
+  /** After a restart: every stored subscription has lost its connection just now. */
+  restore(store: LogStore, port: SubscriptionPort): void {
+    for (const [id, { joined_at, ...fact }] of factsOf(store, "subscription")) {
+      this.#stored.add(id);
+      const subscription = new Subscription({ ...fact, id, joinedAt: joined_at }, port);
+      this.add(subscription);
+      this.lost(subscription);
+    }
+  }
+
+  /** Stores the current terms. A subscription that cannot resume cannot come back after a restart either. */
+  save(subscription: Subscription): void {
+    const { id, principal, transport, aaep_version, request, terms, under, followed, joinedAt } =
+      subscription;
+    if (!subscription.resumable) return this.#deleteFact(subscription);
+    this.#stored.add(id);
+    this.#write(id, {
+      principal,
+      transport,
+      aaep_version,
+      request,
+      terms,
+      under,
+      followed,
+      joined_at: joinedAt,
+    });
+  }
+
+  #deleteFact({ id }: Subscription): void {
+    if (this.#stored.delete(id)) this.#write(id, null);
+  }
+
+  #write(id: string, fact: SubscriptionFact | null): void {
+    // A log that fails closes every subscription by itself.
+    this.#options.log.keep([factOf("subscription", id, fact)]).catch(() => undefined);
+  }
+
+  /** The rejection for one subscription too many. A disconnected one of the same principal is replaced first. */
+  rejectionIfFull(principal: Principal): SubscriptionRejected | undefined {
+    const { maxSubscriptions, maxSubscriptionsPerPrincipal } = this.#options;
+    const own = this.all.filter((one) => one.principal.id === principal.id);
+    const most = principal.max_subscriptions ?? maxSubscriptionsPerPrincipal;
+    const disconnected = own.length >= most ? own.find(({ live }) => !live) : undefined;
+    if (disconnected) this.remove(disconnected);
+    const full = own.length >= most && !disconnected;
+    if (!full && this.#all.size < maxSubscriptions) return undefined;
+    return {
+      type: "subscription.rejected",
+      reason_code: "rate_limit",
+      reason_message: full
+        ? `You have ${own.length} subscriptions open; close one first.`
+        : "This agent has too many listeners right now. Try again shortly.",
+      retry_after_seconds: 30,
+    };
+  }
+
+  /** Accepted, but its stream is not open yet: its answer is waited for until it expires. */
+  expectStream(subscription: Subscription): void {
+    const { unopenedSeconds } = this.#options;
+    subscription.cancelTimer?.();
+    subscription.live = true;
+    if (subscription.phase === "away") this.#startGracePeriod(subscription, unopenedSeconds);
+    else subscription.cancelTimer = this.#after(unopenedSeconds, () => this.remove(subscription));
+  }
+
+  connected(subscription: Subscription): void {
+    subscription.cancelTimer?.();
+    subscription.cancelTimer = undefined;
+  }
+
+  /** The connection was lost: a subscription that can resume keeps its place for a while, any other is removed. */
+  lost(subscription: Subscription): void {
+    subscription.detach();
+    if (!subscription.resumable) return this.remove(subscription);
+    subscription.phase = "away";
+    this.#startGracePeriod(subscription, this.#options.graceSeconds);
+  }
+
+  remove(subscription: Subscription): void {
+    if (subscription.phase === "closed") return;
+    subscription.cancelTimer?.();
+    subscription.detach();
+    subscription.phase = "closed";
+    subscription.live = false;
+    this.#all.delete(subscription.id);
+    this.#deleteFact(subscription);
+    this.#options.stopWaitingFor(subscription);
+  }
+
+  /** Before a shutdown: closes everything here, but the next process finds the stored subscriptions. */
+  shutdown(): Subscription[] {
+    const all = this.all;
+    for (const subscription of all) {
+      subscription.cancelTimer?.();
+      subscription.phase = "closed";
+      subscription.live = false;
+    }
+    this.#all.clear();
+    return all;
+  }
+
+  /** After the grace period its answer is no longer waited for; it may still come back. */
+  #startGracePeriod(subscription: Subscription, seconds: number): void {
+    const rest = Math.max(0, this.#options.resumeSeconds - seconds);
+    subscription.cancelTimer = this.#after(seconds, () => {
+      subscription.live = false;
+      subscription.cancelTimer = this.#after(rest, () => this.remove(subscription));
+      this.#options.stopWaitingFor(subscription);
+    });
+  }
+
+  #after(seconds: number, callback: () => void): () => void {
+    const { clock } = this.#options;
+    return clock.timer(clock.now() + seconds * 1000, callback);
   }
 }

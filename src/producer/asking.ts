@@ -2,10 +2,11 @@
  * Asking a person and waiting for the answer: confirmations and clarifications of one session, one at a time (CON-27).
  * The question is known to the hub before it leaves, so that the fastest answer finds it.
  */
-import type { QuestionFact } from "../hub/facts.ts";
+
 import type { AppendOptions, SessionHandle } from "../hub/hub.ts";
-import type { Act } from "../hub/options.ts";
 import type { Question, QuestionHooks, Settlement } from "../hub/questions.ts";
+import type { Act } from "../hub/record.ts";
+import type { QuestionFact } from "../hub/store.ts";
 import { EarshotError } from "../protocol/errors.ts";
 import { EXTENSION_PREFIX, type QuestionOutcome } from "../protocol/extension.ts";
 import type { AgentEvent, AwaitingClarification, AwaitingConfirmation } from "../protocol/types.ts";
@@ -94,7 +95,7 @@ export class Asking {
     const { hub, clock } = this.#stage.options;
     const { event, extensions, ceiling_seconds, extensions_used, total_seconds } = fact;
     this.#stage.asking = true;
-    const question = hub.askAgain(
+    const question = hub.questions.restore(
       { event, extensions, ceiling_seconds, audience: this.#handle.audience },
       this.#handle,
       this.#hooks(
@@ -171,14 +172,14 @@ export class Asking {
     const isOver = () => stage.ended || stopped.signal.aborted;
     try {
       // The process is about to stop: the agent asks again in the next one.
-      if (hub.leaving) return await new Promise<never>(() => {});
+      if (hub.shuttingDown) return await new Promise<never>(() => {});
       if (isOver()) return WITHDRAWN;
       const known = stage.ledger.recall(spec);
       if (known) {
         await hub.log.keep(known.facts);
         return known.settlement;
       }
-      const canAsk = () => hub.canAsk(spec.type, this.#handle);
+      const canAsk = () => hub.questions.canAsk(spec.type, this.#handle);
       const wait = spec.wait_for_listener_seconds ?? 0;
       const until = clock.now() + wait * 1000;
       if (wait > 0 && !canAsk()) {
@@ -190,7 +191,7 @@ export class Asking {
       // Between finding somebody and asking nothing else may happen: others may be asking them too.
       while (found && !isOver() && !canAsk()) {
         const left = (until - clock.now()) / 1000;
-        found = await hub.waitForListener(spec.type, this.#handle, left, stopped.signal);
+        found = await hub.questions.waitForListener(spec.type, this.#handle, left, stopped.signal);
       }
       if (isOver()) return WITHDRAWN;
       if (!found) {
@@ -207,7 +208,7 @@ export class Asking {
         await stage.enter(stage.state, { words: stage.own(spec.nobody), insist: true, always: true });
         return { outcome: "nobody_to_ask", origin: "policy" };
       }
-      const timeout_seconds = hub.timeoutFor(spec.type, this.#handle, spec.timeout_seconds);
+      const timeout_seconds = hub.questions.timeoutFor(spec.type, this.#handle, spec.timeout_seconds);
       const ceiling_seconds = Math.min(86_400, Math.max(this.#times.ceiling_seconds, timeout_seconds));
       const { extensions } = this.#times;
       const reply_token = ids("rpl");
@@ -225,7 +226,7 @@ export class Asking {
       const { act } = spec;
       const { audience } = this.#handle;
       const asked = { event, extensions, ceiling_seconds, act, audience };
-      const question = hub.ask(asked, this.#handle, this.#hooks(spec.verdict));
+      const question = hub.questions.ask(asked, this.#handle, this.#hooks(spec.verdict));
       this.#open = question;
       stopped.signal.addEventListener("abort", () => void question.withdraw());
       try {

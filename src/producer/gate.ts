@@ -2,7 +2,7 @@
  * The gate: nothing irreversible or of high risk runs without a person's yes. One yes is one run, with exactly the
  * parameters that were shown. Every other way it can end is a value that says which.
  */
-import type { Act } from "../hub/options.ts";
+import type { Act } from "../hub/record.ts";
 import { EarshotError } from "../protocol/errors.ts";
 import type { AwaitingClarification, AwaitingConfirmation, ConfirmationReply } from "../protocol/types.ts";
 import { type Asked, type Asking, anySignal, type QuestionTimes, type Verdict } from "./asking.ts";

@@ -2,7 +2,7 @@
  * From a yes to what came of it. That it is about to run is kept before it runs, with its announcement; how it ended,
  * with the report of that. What stops in between leaves the truth behind: begun, and nobody knows (F02).
  */
-import type { Act } from "../hub/options.ts";
+import type { Act } from "../hub/record.ts";
 import type { Fact } from "../hub/store.ts";
 import type { Stage } from "./stage.ts";
 

@@ -2,7 +2,7 @@
  * A session whose process stopped, until its agent comes back or is given up on. Everyone is told at once what was cut
  * off and what nobody knows; an open question stays open; in the end the session is closed, and says so.
  */
-import type { IntentFact } from "../hub/facts.ts";
+import type { IntentFact } from "../hub/store.ts";
 import { matchLanguage, pickVariant } from "../text/language.ts";
 import { type Asking, INTERRUPTED } from "./asking.ts";
 import type { Past } from "./past.ts";

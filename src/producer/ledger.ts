@@ -2,10 +2,11 @@
  * What a session must not forget when its process stops: what was asked, what a person answered, and what was begun on
  * the strength of it. Each entry goes to the store with the event that makes it true, and all go when the session ends.
  */
-import { factOf, type IntentFact, type QuestionFact } from "../hub/facts.ts";
-import type { Act } from "../hub/options.ts";
+
 import type { Question, Settlement } from "../hub/questions.ts";
+import type { Act } from "../hub/record.ts";
 import type { Fact } from "../hub/store.ts";
+import { factOf, type IntentFact, type QuestionFact } from "../hub/store.ts";
 import type { Clock } from "../protocol/clock.ts";
 import { EarshotError } from "../protocol/errors.ts";
 import type { ConfirmationReply } from "../protocol/types.ts";

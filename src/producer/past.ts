@@ -1,6 +1,7 @@
 /** A session as the process before this one left it, read from the log and the facts beside it. */
-import { factsOf, type IntentFact, type QuestionFact, type SessionFact } from "../hub/facts.ts";
+
 import type { LogStore } from "../hub/store.ts";
+import { factsOf, type IntentFact, type QuestionFact, type SessionFact } from "../hub/store.ts";
 import { EXTENSION_PREFIX, type Resolves } from "../protocol/extension.ts";
 import { type Lifecycle, type Resolution, startLifecycle, stepLifecycle } from "../protocol/lifecycle.ts";
 import type { AgentEvent, OutputStreaming } from "../protocol/types.ts";

@@ -3,13 +3,13 @@
  * and each listener hears its own. Where there are none for a session's language, these are spoken, and marked, as
  * English: a German voice must not read English words.
  */
-import { type DigestPhrases, ENGLISH_DIGEST } from "../hub/digest.ts";
+import { ENGLISH_SUMMARY, type SummaryPhrases } from "../hub/session-summary.ts";
 import { INTERRUPTIONS, REFUSALS, SETTLED, SETTLED_LENIENTLY, UNANSWERED } from "./refusals.ts";
 import type { ByVerbosity } from "./words.ts";
 
 type Words = string | ByVerbosity;
 
-export interface Phrases extends DigestPhrases {
+export interface Phrases extends SummaryPhrases {
   /** What the agent does now, by state; other states are said as they are called. */
   readonly states: Readonly<Record<string, string>>;
   readonly done: string;
@@ -54,7 +54,7 @@ function spokenDuration(seconds: number): string {
 }
 
 export const ENGLISH: Phrases = {
-  ...ENGLISH_DIGEST,
+  ...ENGLISH_SUMMARY,
   states: {
     idle: "Ready.",
     thinking: "Thinking.",

@@ -1,8 +1,5 @@
 /** What an agent's author starts with: a name, and every session of the agent is audible, answerable and gated. */
-import { createMemoryBackplane } from "../backplanes/memory.ts";
-import type { Backplane } from "../hub/backplane.ts";
-import { Hub, type HubOptions } from "../hub/hub.ts";
-import { HUB_DEFAULTS } from "../hub/options.ts";
+import { HUB_DEFAULTS, Hub, type HubOptions } from "../hub/hub.ts";
 import type { LogStore } from "../hub/store.ts";
 import { type Clock, systemClock } from "../protocol/clock.ts";
 import { EarshotError } from "../protocol/errors.ts";
@@ -27,8 +24,6 @@ export interface ProducerOptions extends ProducerIdentity {
   /** The library's own sentences in other languages than English, by tag. */
   readonly phrases?: Readonly<Record<string, Phrases>>;
   readonly store?: LogStore;
-  /** What joins hubs that deliver from the same log; in memory by default. Close it yourself, after the producer. */
-  readonly backplane?: Backplane;
   readonly clock?: Clock;
   readonly random?: RandomBytes;
   readonly extensions?: readonly ExtensionOffer[];
@@ -51,13 +46,13 @@ export interface ProducerOptions extends ProducerIdentity {
   readonly hub?: Partial<
     Pick<
       HubOptions,
-      | "max_subscriptions"
-      | "max_subscriptions_per_principal"
-      | "max_questions_per_principal"
-      | "unopened_seconds"
-      | "grace_seconds"
-      | "resume_seconds"
-      | "reply_limit"
+      | "maxSubscriptions"
+      | "maxSubscriptionsPerPrincipal"
+      | "maxQuestionsPerPrincipal"
+      | "unopenedSeconds"
+      | "graceSeconds"
+      | "resumeSeconds"
+      | "replyLimit"
     >
   >;
 }
@@ -123,8 +118,6 @@ export function createProducer(options: ProducerOptions): Producer {
       // Whoever does not want to know must not stop an answer on its way.
     }
   };
-  const undelivered = (error: unknown) => warn(`Something could not be delivered: ${String(error)}`);
-  const { backplane = createMemoryBackplane({ failed: undelivered }) } = options;
   const questions = { ...DEFAULT_TIMES, ...options.questions };
   const phrases = { en: ENGLISH, ...options.phrases };
   const offer: Offer = {
@@ -136,17 +129,17 @@ export function createProducer(options: ProducerOptions): Producer {
       ? {}
       : { max_events_per_second: options.max_events_per_second }),
     ...(options.extensions ? { extensions: options.extensions } : {}),
-    max_subscriptions: options.hub?.max_subscriptions ?? HUB_DEFAULTS.max_subscriptions,
+    max_subscriptions: options.hub?.maxSubscriptions ?? HUB_DEFAULTS.maxSubscriptions,
     ...(manifest_uri === undefined ? {} : { manifest_uri }),
   };
   const hub = new Hub({
     store,
-    backplane,
+    warn,
     clock,
     ids,
     offer,
     phrases,
-    ceiling_seconds: questions.ceiling_seconds,
+    ceilingSeconds: questions.ceiling_seconds,
     ...(options.audit ? { audit: safely(options.audit, warn) } : {}),
     ...options.hub,
   });
@@ -203,7 +196,7 @@ export function createProducer(options: ProducerOptions): Producer {
       }
     },
     async close({ keep = store.durable === true, finish_seconds = 5 } = {}) {
-      if (keep) await hub.leaveOpen(finish_seconds);
+      if (keep) await hub.shutdown(finish_seconds);
       else hub.closeAll("producer_shutdown", "The agent is shutting down.");
     },
     relay: createRelay(hub, ids, () => play("replay")),
@@ -237,7 +230,7 @@ function leftOpen(store: LogStore, context: SessionContext): Map<string, LeftOpe
     if (!last || sessions.has(session_id)) continue;
     const now = clock.timestamp();
     const timestamp = now > last.timestamp ? now : last.timestamp;
-    void hub.append(endOf({ ...last, timestamp })).catch(() => undefined);
+    hub.append(endOf({ ...last, timestamp })).catch(() => undefined);
   }
   return sessions;
 }

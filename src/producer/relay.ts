@@ -3,7 +3,7 @@
  * our ids, are marked as relayed, and run nothing. The one way to emit a tool call that no gate here has passed.
  */
 import type { Hub } from "../hub/hub.ts";
-import { PASSED } from "../hub/options.ts";
+import { GATE_PROOF } from "../hub/hub.ts";
 import { EarshotError } from "../protocol/errors.ts";
 import { EXTENSION_PREFIX, EXTENSION_URI } from "../protocol/extension.ts";
 import { isObject } from "../protocol/formats.ts";
@@ -88,11 +88,10 @@ export function createRelay(hub: Hub, ids: Ids, replays: () => void): Relay {
         [EXTENSION_PREFIX]: { ...(recorded ? aboutQuestions(own, named) : {}), relayed: true },
       },
     };
-    const appended = hub.append(session.last, { ...(audience ? { audience } : {}), whole: recorded }, PASSED);
+    const appended = hub.append(session.last, { ...(audience ? { audience } : {}), recorded }, GATE_PROOF);
     const [silent] = sessions.size > MOST_SESSIONS ? sessions : [];
-    if (!silent) return appended;
-    sessions.delete(silent[0]);
-    await Promise.all([appended, hub.append(endOf(silent[1].last))]);
+    if (silent) sessions.delete(silent[0]);
+    await Promise.all([appended, silent && hub.append(endOf(silent[1].last))]);
   };
 }
 

@@ -2,8 +2,9 @@
  * A session as an agent's author drives it. Every method returns a promise that settles when the log has it; not
  * awaiting one is safe: order holds, and a failure is kept in `session.failure` instead of taking the process down.
  */
-import { factOf, type SessionFact } from "../hub/facts.ts";
+
 import type { SessionHandle } from "../hub/hub.ts";
+import { factOf, type SessionFact } from "../hub/store.ts";
 import { EarshotError } from "../protocol/errors.ts";
 import type { CoreEventType } from "../protocol/types.ts";
 import { Asking, type QuestionTimes } from "./asking.ts";
@@ -81,7 +82,7 @@ export class Session {
     this.#tools = new Tools(stage, context.tool_timeout_ms);
     if (past) {
       this.#tools.count = past.tools;
-      hub.open(handle);
+      hub.openSession(handle);
       const close = (failed: FailSpec) => this.fail(failed);
       this.#interruption = new Interruption(stage, this.#asking, past, { ...context, close });
     } else this.#begin(spec as SessionSpec, handle);
@@ -276,7 +277,7 @@ export class Session {
     const { summary, audience, correlation_id, signal } = spec;
     // A session that cannot be announced does not begin.
     stage.build("aaep:agent.session.started", { summary }, startedFields(spec));
-    this.#context.hub.open(handle);
+    this.#context.hub.openSession(handle);
     const fact: SessionFact = {
       language: stage.language,
       ...(audience ? { audience } : {}),
@@ -344,7 +345,7 @@ export class Session {
       if (stage.state === "calling_tool") void stage.enter("thinking");
       this.#outputs.endAll();
       const ended = stage.emit(type, words, fields, { facts: stage.ledger.close() });
-      this.#context.hub.end(this.session_id);
+      this.#context.hub.endSession(this.session_id);
       this.#interruption?.stop();
       this.#left();
       stage.abort();

@@ -23,8 +23,9 @@ function agentWith(append = (_: readonly LogEntry[]): void => {}) {
       ...store,
       append: async (entries, facts) => {
         append(entries);
-        await store.append(entries, facts);
+        const first = await store.append(entries, facts);
         logged.push(...structuredClone(entries as LogEntry[]));
+        return first;
       },
     },
   });

@@ -4,7 +4,7 @@
  * of the requirement it would break; nothing of it leaves.
  */
 import type { AppendOptions, Hub } from "../hub/hub.ts";
-import { PASSED } from "../hub/options.ts";
+import { GATE_PROOF } from "../hub/hub.ts";
 import type { Clock } from "../protocol/clock.ts";
 import { EarshotError } from "../protocol/errors.ts";
 import type { Ids } from "../protocol/ids.ts";
@@ -64,7 +64,7 @@ export class Stage {
   #untold = false;
   /** What is said in one turn is settled by one promise, and that is looked after once. */
   #watched: Promise<unknown> | undefined;
-  #logged: Promise<void> | undefined;
+  #logged: Promise<unknown> | undefined;
 
   constructor(spec: Pick<SessionSpec, "language" | "correlation_id">, options: StageOptions, past?: Past) {
     this.options = options;
@@ -191,7 +191,8 @@ export class Stage {
   }
 
   #append(event: Record<string, unknown>, options?: AppendOptions): Promise<void> {
-    const logged = this.options.hub.append(event, options, PASSED);
+    // The position is of no use to authors. A cast, because a `then` would make a promise for every token.
+    const logged = this.options.hub.append(event, options, GATE_PROOF) as Promise<unknown> as Promise<void>;
     if (logged === this.#logged) return logged;
     this.#logged = logged;
     logged.catch((error: unknown) => {

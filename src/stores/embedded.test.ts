@@ -67,6 +67,21 @@ function recordsOf(path: string): number[] {
   return places;
 }
 
+describe("the embedded log that was closed", () => {
+  it("passes nothing to followers, old or new", async () => {
+    const store = await open(freshDirectory());
+    const received: number[] = [];
+    const receive = (entries: readonly { seq: number }[]) =>
+      void received.push(...entries.map((one) => one.seq));
+    store.follow(1, receive);
+    await store.close();
+    await store.close();
+    store.follow(1, receive);
+    await expect(store.append([entry(1)])).rejects.toMatchObject({ code: "log_closed" });
+    expect(received).toEqual([]);
+  });
+});
+
 describe("the embedded log after a restart", () => {
   it("finds everything, across segments, under the same identity", async () => {
     const directory = await filled(30, 500);

@@ -1,12 +1,13 @@
-/** The log in memory: the library's default, and the reference the store contract is written against. */
+/** The store in memory: the default, and the reference for the store contract. */
 import type { Fact, LogEntry, LogStore } from "../hub/store.ts";
 import { type RandomBytes, systemRandom } from "../protocol/ids.ts";
+import { Followers } from "./followers.ts";
 
 const DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
 export interface MemoryStoreOptions {
   readonly random?: RandomBytes;
-  /** Most entries kept; the oldest go first. */
+  /** Most entries kept; the oldest are removed first. */
   readonly most?: number;
 }
 
@@ -16,17 +17,25 @@ export function createMemoryStore({
 }: MemoryStoreOptions = {}): LogStore {
   const entries: LogEntry[] = [];
   const kinds = new Map<string, Map<string, Fact>>();
+  const followers = new Followers();
   const bytes = random(10);
   const epoch = Array.from(bytes.subarray(0, 6), (byte) => DIGITS[byte % 62]).join("");
   const key = new DataView(bytes.buffer, bytes.byteOffset).getUint32(6);
   return {
     identity: { epoch, key },
     async append(added, facts = []) {
+      const first = added[0]?.seq ?? (entries.at(-1)?.seq ?? 0) + 1;
       for (const fact of facts) keep(kinds, fact);
       for (const entry of added) entries.push(entry);
+      // A quarter at a time: moving the array on every append would cost more than it saves.
       if (entries.length > most * 1.25) entries.splice(0, entries.length - most);
+      // Asynchronous like every store: whoever appends returns before the entry is delivered.
+      await undefined;
+      followers.publish(added);
+      return first;
     },
     recent: () => [...entries],
+    follow: (from, receive) => followers.add(from, receive, entries),
     async *read(from) {
       for (const entry of [...entries]) if (entry.seq >= from) yield entry;
     },

@@ -1,7 +1,7 @@
 /** Whatever happens in whatever order: one outcome per question, no run without a yes, nothing but what was shown. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { AuditRecord } from "../../src/hub/options.ts";
+import type { AuditRecord } from "../../src/hub/record.ts";
 import type { LogEntry } from "../../src/hub/store.ts";
 import { createProducer } from "../../src/producer/producer.ts";
 import { createIds, type RandomBytes } from "../../src/protocol/ids.ts";
@@ -294,7 +294,7 @@ describe("races", () => {
       agent_id: "planner",
       clock,
       warn: () => {},
-      hub: { max_questions_per_principal: 1_000 },
+      hub: { maxQuestionsPerPrincipal: 1_000 },
       audit: (record) => {
         if (record.kind === "settled")
           settled.set(record.session_id, [...(settled.get(record.session_id) ?? []), record]);

@@ -12,7 +12,7 @@ const ADA = { id: "ada", role: "reply", audiences: "all" } as const;
 
 describe("F22: a flood", () => {
   it("of subscriptions is capped for each identity, and nobody else notices", async () => {
-    const world = await openWorld({ hub: { max_subscriptions_per_principal: 8, max_subscriptions: 20 } });
+    const world = await openWorld({ hub: { maxSubscriptionsPerPrincipal: 8, maxSubscriptions: 20 } });
     const subscribe = (id: string) =>
       hubOf(world.agent).subscribe(
         { type: "subscription.request", aaep_version: "1.0.0", subscriber_id: "x", capabilities: {} },
@@ -27,7 +27,7 @@ describe("F22: a flood", () => {
   });
 
   it("of questions is capped for each person and each session", async () => {
-    const world = await openWorld({ hub: { max_questions_per_principal: 5 } });
+    const world = await openWorld({ hub: { maxQuestionsPerPrincipal: 5 } });
     const ear = await world.connect({ principal: ADA });
     const sessions = Array.from({ length: 50 }, () => world.agent.start({ summary: "Asking." }));
     const asked = sessions.map((session) =>

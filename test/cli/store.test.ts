@@ -95,7 +95,7 @@ async function written(directory: string, entries = 3) {
     await record.store.append([
       entry(seq, `Word ${seq}.`, { reply_token: "rpl_secret", timestamp: about.at }),
     ]);
-  while (record.signed_head?.index !== 1) await store.append([]);
+  while (record.signedHead?.index !== 1) await store.append([]);
   await store.close();
   const key = join(folder, `${Math.random()}.pem`);
   writeFileSync(key, publicKey.export({ type: "spki", format: "pem" }));

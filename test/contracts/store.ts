@@ -1,7 +1,9 @@
 /** What every log store promises, whatever it is made of. Run over each implementation. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { createLog } from "../../src/hub/log.ts";
 import type { Fact, LogEntry, LogStore } from "../../src/hub/store.ts";
+import { createWriter } from "../support/legal-session.ts";
 
 export const entry = (
   seq: number,
@@ -24,6 +26,15 @@ export async function readAll(store: Pick<LogStore, "read">, from = 1): Promise<
   const seqs: number[] = [];
   for await (const { seq } of store.read(from)) seqs.push(seq);
   return seqs;
+}
+
+const seqsOf = (entries: readonly LogEntry[]) => entries.map(({ seq }) => seq);
+
+/** Collects the positions that a follower receives. */
+function followFrom(store: LogStore, from: number) {
+  const received: number[] = [];
+  const stop = store.follow(from, (entries) => void received.push(...seqsOf(entries)));
+  return { received, stop };
 }
 
 export interface OpenedStore {
@@ -80,6 +91,158 @@ export function storeContract(name: string, open: () => Promise<OpenedStore>): v
       using(async (store) => {
         expect(store.identity.epoch).toMatch(/^[A-Za-z0-9]{6}$/);
         expect(Number.isInteger(store.identity.key)).toBe(true);
+      }));
+
+    it("answers with the position of the first entry", () =>
+      using(async (store) => {
+        const answers = [
+          store.append([entry(1), entry(2)]),
+          store.append([], [fact("kind", "key", 1)]),
+          store.append([entry(3)]),
+          store.append([]),
+        ];
+        expect(await Promise.all(answers)).toEqual([1, 3, 3, 4]);
+      }));
+
+    it("passes every entry to every follower, once and in order", () =>
+      using(async (store) => {
+        const followers = [followFrom(store, 1), followFrom(store, 1), followFrom(store, 1)];
+        await Promise.all([store.append([entry(1), entry(2)]), store.append([]), store.append([entry(3)])]);
+        for (const { received } of followers) expect(received).toEqual([1, 2, 3]);
+      }));
+
+    it("passes an entry whole to followers, with what is not for the wire", () =>
+      using(async (store) => {
+        const whole: LogEntry = { ...entry(1, "Ẹ ku àárọ̀ 😀"), audience: ["user:ada"], insist: true };
+        const received: LogEntry[] = [];
+        store.follow(1, (entries) => void received.push(...entries));
+        await store.append([whole]);
+        expect(received).toEqual([whole]);
+      }));
+
+    it("gives a follower what is stored already first, from the position it names", () =>
+      using(async (store) => {
+        await store.append([entry(1), entry(2), entry(3)]);
+        const [all, two, four] = [followFrom(store, 1), followFrom(store, 2), followFrom(store, 4)];
+        expect([all.received, two.received, four.received]).toEqual([[1, 2, 3], [2, 3], []]);
+        await store.append([entry(4)]);
+        expect([all.received, two.received, four.received]).toEqual([[1, 2, 3, 4], [2, 3, 4], [4]]);
+      }));
+
+    it("gives a follower nothing before the position it names", () =>
+      using(async (store) => {
+        const { received } = followFrom(store, 3);
+        await store.append([entry(1)]);
+        await store.append([entry(2), entry(3)]);
+        expect(received).toEqual([3]);
+      }));
+
+    it("passes a follower that stopped nothing more, however often it stops", () =>
+      using(async (store) => {
+        const first = followFrom(store, 1);
+        await store.append([entry(1)]);
+        const second = followFrom(store, 2);
+        await store.append([entry(2)]);
+        first.stop();
+        first.stop();
+        await store.append([entry(3)]);
+        expect(first.received).toEqual([1, 2]);
+        expect(second.received).toEqual([2, 3]);
+      }));
+
+    it("lets nothing a follower throws affect the others, what it receives next, or the append", () =>
+      using(async (store) => {
+        const before = followFrom(store, 1);
+        const received: number[] = [];
+        store.follow(1, (entries) => {
+          received.push(...seqsOf(entries));
+          throw new Error("a broken follower");
+        });
+        const after = followFrom(store, 1);
+        for (let seq = 1; seq <= 3; seq++) expect(await store.append([entry(seq)])).toBe(seq);
+        for (const one of [before.received, received, after.received]) expect(one).toEqual([1, 2, 3]);
+      }));
+
+    it("keeps the order for everyone when a follower appends, follows or stops while it receives", () =>
+      using(async (store) => {
+        const early = followFrom(store, 1);
+        let late: ReturnType<typeof followFrom> | undefined;
+        const appended: Promise<number>[] = [];
+        store.follow(1, (entries) => {
+          const [first] = seqsOf(entries);
+          if (first !== 1) return;
+          appended.push(store.append([entry(2)]));
+          late = followFrom(store, 3);
+          appended.push(store.append([entry(3)]));
+          stopping.stop();
+        });
+        const stopping = followFrom(store, 1);
+        const last = followFrom(store, 1);
+        await store.append([entry(1)]);
+        await Promise.all(appended);
+        expect(early.received).toEqual([1, 2, 3]);
+        expect(last.received).toEqual([1, 2, 3]);
+        expect(late!.received).toEqual([3]);
+        expect([[], [1]]).toContainEqual(stopping.received);
+      }));
+
+    it("followers receive what a list would give them, whoever comes and goes (property)", () =>
+      fc.assert(
+        fc.asyncProperty(
+          fc.array(
+            fc.oneof(
+              fc.record({ do: fc.constant("append" as const), count: fc.nat(4), awaited: fc.boolean() }),
+              fc.record({ do: fc.constant("follow" as const), back: fc.nat(3) }),
+              fc.record({ do: fc.constant("stop" as const) }),
+            ),
+            { maxLength: 40 },
+          ),
+          (steps) =>
+            using(async (store) => {
+              let seq = 0;
+              let stored: Promise<unknown> = Promise.resolve();
+              const here: { from: number; to?: number; received: number[]; stop(): void }[] = [];
+              for (const step of steps) {
+                if (step.do === "append") {
+                  stored = store.append(Array.from({ length: step.count }, () => entry(++seq)));
+                  if (step.awaited) await stored;
+                  continue;
+                }
+                if (step.do === "follow") {
+                  const from = Math.max(1, seq + 1 - step.back);
+                  here.push({ from, ...followFrom(store, from) });
+                  continue;
+                }
+                await stored;
+                const one = here.find(({ to }) => to === undefined);
+                one?.stop();
+                if (one) one.to = seq;
+              }
+              await stored;
+              for (const { from, to = seq, received } of here)
+                expect(received).toEqual(Array.from({ length: to - from + 1 }, (_, i) => from + i));
+            }),
+        ),
+        { numRuns: 60 },
+      ));
+
+    it("passes what a log appends to followers after it is stored, and before the append resolves", () =>
+      using(async (store) => {
+        const received: number[] = [];
+        store.follow(1, (entries) => {
+          const held = seqsOf(store.recent());
+          for (const seq of seqsOf(entries)) expect(held).toContain(seq);
+          received.push(...seqsOf(entries));
+        });
+        const log = createLog({ store });
+        await Promise.all(
+          saying(30).map(async (event) => {
+            const first = await log.append(event);
+            if (first > 0) expect(received).toContain(first);
+          }),
+        );
+        expect(received).toEqual(await readAll(store));
+        expect(received.length).toBeGreaterThan(30);
       }));
 
     it("takes an empty batch without a word", () =>
@@ -227,6 +390,50 @@ export function durableStoreContract(name: string, place: () => DurablePlace): v
         { numRuns: process.env["EARSHOT_LONG"] ? 500 : 50 },
       );
     });
+
+    it(
+      "F03: whatever byte it stops at, what followers received is found again, in its order (property)",
+      () =>
+        fc.assert(
+          fc.asyncProperty(
+            fc.integer({ min: 1, max: 12 }),
+            fc.nat(9000),
+            fc.constantFrom(0, 0.5, 1),
+            async (sentences, bytes, unsynced) => {
+              const { open } = place();
+              const received: number[] = [];
+              // It may stop before it is open: then nobody received anything.
+              const first = await open({ bytes, unsynced }).catch(() => undefined);
+              if (first) {
+                first.store.follow(1, (entries) => void received.push(...seqsOf(entries)));
+                const log = createLog({ store: first.store });
+                await Promise.allSettled(saying(sentences).map((event) => log.append(event)));
+                await first.crash();
+              }
+              const second = await open();
+              const found = await readAll(second.store);
+              expect(found.slice(0, received.length)).toEqual(received);
+              await second.close();
+            },
+          ),
+          { numRuns: process.env["EARSHOT_LONG"] ? 500 : 50 },
+        ),
+      60_000,
+    );
+  });
+}
+
+/** The events of a session that says so many sentences. */
+function saying(sentences: number): Record<string, unknown>[] {
+  const writer = createWriter();
+  const events = [
+    writer.started(),
+    ...Array.from({ length: sentences }, (_, i) => writer.say(`Sentence ${i}. `, 0)),
+    writer.say("", 0, true),
+  ];
+  return events.map((event) => {
+    const { event_id: _, ...rest } = event as unknown as Record<string, unknown>;
+    return rest;
   });
 }
 

@@ -189,7 +189,7 @@ const agent = createProducer({
   agent_id: "org.example.bank",
   store: record.store,
   audit: record.audit,
-  hub: { resume_seconds: 3600, grace_seconds: 30 },
+  hub: { resumeSeconds: 3600, graceSeconds: 30 },
 });
 listen(agent);
 const customers = agent.interrupted.map(({ session_id, correlation_id }) =>

@@ -40,7 +40,7 @@ const isText = (end: string) => (frame: Frame) => String(frame.json.chunk ?? "")
 
 describe.each(TRANSPORTS)("over %s", (transport, call) => {
   it("a request is always answered, and a rejection says why in the binding's own way too: HS-04 (CON-64, CON-65)", async () => {
-    const { hall } = await open({ hub: { max_subscriptions_per_principal: 1 } });
+    const { hall } = await open({ hub: { maxSubscriptionsPerPrincipal: 1 } });
     const accepted = await call(hall);
     expect(accepted.answer).toMatchObject({
       type: "subscription.accepted",
@@ -243,7 +243,7 @@ describe.each(TRANSPORTS)("over %s", (transport, call) => {
   });
 
   it("a line that drops without a word is noticed by both, and frees what it held: TRN-07, TRN-08, HS-20", async () => {
-    const { agent, hall } = await open({ hub: { grace_seconds: 0, resume_seconds: 0 } });
+    const { agent, hall } = await open({ hub: { graceSeconds: 0, resumeSeconds: 0 } });
     const caller = await call(hall);
     const other = await call(hall);
     const asked = agent.run({ summary: "Saving." }, (session) => session.tool(TRANSFER, () => "ran"));

@@ -154,7 +154,7 @@ it("its manifest says how many may listen, as the limits have it", async () => {
   expect((await manifestOf(usual)).max_concurrent_subscriptions).toBe(10_000);
   const [few] = await start({ limits: { connections: 7 }, unix: false });
   expect((await manifestOf(few)).max_concurrent_subscriptions).toBe(7);
-  const agent = createProducer({ agent_id: "fewer", hub: { max_subscriptions: 3 }, warn: () => {} });
+  const agent = createProducer({ agent_id: "fewer", hub: { maxSubscriptions: 3 }, warn: () => {} });
   open.push(await serve(agent, { port: 0, tokenFile: false, log: () => {} }));
   expect((await manifestOf(open.at(-1)!)).max_concurrent_subscriptions).toBe(3);
 });

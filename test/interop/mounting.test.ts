@@ -172,7 +172,7 @@ describe("as a web-standard handler", () => {
     const agent = createProducer({
       agent_id: "com.example.mounted",
       warn: () => {},
-      hub: { grace_seconds: 0, resume_seconds: 0 },
+      hub: { graceSeconds: 0, resumeSeconds: 0 },
     });
     const site = await createSite(agent);
     const headers = { authorization: `Bearer ${site.token}`, host: "127.0.0.1" };

@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterEach, describe, expect, it } from "vitest";
-import type { AuditRecord } from "../../src/hub/options.ts";
+import type { AuditRecord } from "../../src/hub/record.ts";
 import { createProducer, hubOf } from "../../src/producer/producer.ts";
 import type { AgentEvent } from "../../src/protocol/types.ts";
 import { serve } from "../../src/server/index.ts";

@@ -1,7 +1,6 @@
-/** Two hubs over one log: what one appends, the backplane brings to the listeners of both, and cursors hold at either. */
+/** Two hubs over one store: listeners of both get what one appends, and cursors are valid at either. */
 
 import { expect, it } from "vitest";
-import { createMemoryBackplane } from "../../src/backplanes/memory.ts";
 import { createProducer, hubOf } from "../../src/producer/producer.ts";
 import { createMemoryStore } from "../../src/stores/memory.ts";
 import { createFakeClock } from "../../src/testing/clock.ts";
@@ -11,8 +10,8 @@ const ADA = { id: "ada", role: "reply", audiences: "all" } as const;
 
 it("a hub that only delivers says the same, in the same order, under the same ids, and answers for nobody", async () => {
   const clock = createFakeClock();
-  const [store, backplane] = [createMemoryStore(), createMemoryBackplane()];
-  const given = { agent_id: "com.example.bank", warn: () => {}, clock, store, backplane };
+  const store = createMemoryStore();
+  const given = { agent_id: "com.example.bank", warn: () => {}, clock, store };
   const agent = createProducer(given);
   const far = hubOf(createProducer(given));
 
@@ -63,4 +62,26 @@ it("a hub that only delivers says the same, in the same order, under the same id
   expect(ran).toBe(1);
   expect(away.heard).toEqual(near.heard);
   expect(away.heard.at(-1)).toContain("session.completed");
+});
+
+it("warns of an event that cannot be delivered, and still delivers to the other hub", async () => {
+  const clock = createFakeClock();
+  const store = createMemoryStore();
+  const warnings: string[] = [];
+  const given = {
+    agent_id: "com.example.bank",
+    clock,
+    warn: (sentence: string) => void warnings.push(sentence),
+  };
+  // Every entry at the same position: the hub can place only the first.
+  const broken = {
+    ...store,
+    follow: (from: number, receive: Parameters<typeof store.follow>[1]) =>
+      store.follow(from, (entries) => receive(entries.map((entry) => ({ ...entry, seq: 1 })))),
+  };
+  createProducer({ ...given, store: broken });
+  const agent = createProducer({ ...given, store });
+  await agent.run({ summary: "Paying the rent." }, () => undefined);
+  expect(warnings[0]).toMatch(/^An event could not be delivered: RangeError/);
+  expect(hubOf(agent).engine.window.next).toBe(hubOf(agent).log.next);
 });

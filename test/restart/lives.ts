@@ -39,14 +39,19 @@ export class Life {
       ...(store.durable ? { durable: true } : {}),
       recent: () => asWritten(store.recent()),
       facts: (kind) => asWritten(store.facts(kind)),
+      follow: (from, receive) =>
+        store.follow(from, (entries) => {
+          if (!this.dead) receive(asWritten(entries));
+        }),
       read: (from) => store.read(from),
       append: async (entries: readonly LogEntry[], facts?: readonly Fact[]) => {
         if (this.dead) return never();
         this.appends++;
         this.dead = this.appends === death?.append;
-        if (!this.dead || death?.kept) await store.append(asWritten(entries), facts && asWritten(facts));
+        const stores = !this.dead || death?.kept;
+        const first = stores ? await store.append(asWritten(entries), facts && asWritten(facts)) : 0;
         // Whoever dies in the middle of a write learns nothing of it any more.
-        if (this.dead) return never();
+        return this.dead ? never() : first;
       },
     };
     const named = { agent_id: "com.example.bank", agent_name: "Bank" };

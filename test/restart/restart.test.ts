@@ -1,7 +1,7 @@
 /** The power goes, and comes back. Afterwards there is one truth about what happened, and everyone is told. */
 
 import { describe, expect, it } from "vitest";
-import type { AuditRecord } from "../../src/hub/options.ts";
+import type { AuditRecord } from "../../src/hub/record.ts";
 import { createProducer, hubOf } from "../../src/producer/producer.ts";
 import { checkStream } from "../../src/protocol/lifecycle.ts";
 import { createMemoryStore } from "../../src/stores/memory.ts";

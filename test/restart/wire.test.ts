@@ -75,6 +75,10 @@ describe("a process that is replaced while people listen", () => {
           store: {
             ...store,
             append: (...given) => (alive === life ? store.append(...given) : new Promise<never>(() => {})),
+            follow: (from, receive) =>
+              store.follow(from, (entries) => {
+                if (alive === life) receive(entries);
+              }),
           },
         });
         // The same people before and after: a token of one run would be another one in the next.

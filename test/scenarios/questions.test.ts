@@ -200,7 +200,7 @@ describe("a question", () => {
   });
 
   it("is bounded in number: too many waiting in one session are refused, too many for one person are not asked (F22)", async () => {
-    const world = await openWorld({ hub: { max_questions_per_principal: 2 } });
+    const world = await openWorld({ hub: { maxQuestionsPerPrincipal: 2 } });
     const ear = await world.connect({ principal: ADA });
     const session = world.agent.start({ summary: "Flooding." });
     const flood = Array.from({ length: 33 }, () => session.clarify({ question: "Again?" }));

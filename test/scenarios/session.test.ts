@@ -73,6 +73,7 @@ describe("a call that would break a rule", () => {
         identity: { epoch: "AAAAAA", key: 1 },
         append: () => Promise.reject(new Error("disk full")),
         recent: () => [],
+        follow: () => () => {},
         read: async function* () {},
         facts: () => [],
       },

@@ -39,7 +39,7 @@ describe("a request", () => {
   });
 
   it("beyond the cap of its principal is rejected, and nobody else pays for it (F22)", async () => {
-    const world = await openWorld({ hub: { max_subscriptions_per_principal: 3 } });
+    const world = await openWorld({ hub: { maxSubscriptionsPerPrincipal: 3 } });
     for (let i = 0; i < 3; i++) expect(subscribe(world).subscription).toBeDefined();
     expect(subscribe(world).answer).toMatchObject({ reason_code: "rate_limit", retry_after_seconds: 30 });
     expect(subscribe(world, {}, BOB).subscription).toBeDefined();
@@ -49,7 +49,7 @@ describe("a request", () => {
   });
 
   it("finds room where one's own line is long gone, and never where it is not", async () => {
-    const world = await openWorld({ hub: { max_subscriptions_per_principal: 2 } });
+    const world = await openWorld({ hub: { maxSubscriptionsPerPrincipal: 2 } });
     const gone = await world.connect({ principal: ADA, resume: true });
     const here = await world.connect({ principal: ADA });
     await gone.drop();

@@ -20,12 +20,13 @@ function open(options: Partial<ProducerOptions> = {}) {
 }
 
 describe("a log that cannot be written to", () => {
-  const storing = (append: (entries: readonly LogEntry[], kept: LogStore) => Promise<void>): LogStore => {
+  const storing = (append: (entries: readonly LogEntry[], kept: LogStore) => Promise<number>): LogStore => {
     const kept = createMemoryStore({ random: systemRandom });
     return {
       identity: kept.identity,
       append: (entries) => append(entries, kept),
       recent: () => kept.recent(),
+      follow: (from, receive) => kept.follow(from, receive),
       read: (from) => kept.read(from),
       facts: (kind) => kept.facts(kind),
     };

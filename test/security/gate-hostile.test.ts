@@ -423,9 +423,9 @@ describe("the log itself", () => {
       irreversible: true,
       summary_normal: "Transferring.",
     };
-    await expect(hubOf(agent).append(event)).rejects.toThrow("only by session.tool");
+    await expect(hubOf(agent).append(event)).rejects.toThrow("Only session.tool");
     await expect(hubOf(agent).append(event, {}, Symbol("passed the gate"))).rejects.toThrow(
-      "only by session.tool",
+      "Only session.tool",
     );
   });
 });

@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
-import { HUB_DEFAULTS } from "../../src/hub/options.ts";
+import { HUB_DEFAULTS } from "../../src/hub/hub.ts";
 import { LIMITS } from "../../src/server/http/site.ts";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
@@ -20,8 +20,8 @@ describe("docs/security.md", () => {
       const words = name.endsWith("Ms") ? `${value / 1000} s` : value.toLocaleString("en-US");
       expect(page, name).toContain(words);
     }
-    expect(page).toContain(`one more every ${HUB_DEFAULTS.reply_limit.refillMs / 1000} seconds`);
-    expect(page).toContain(`${HUB_DEFAULTS.reply_limit.burst}`);
+    expect(page).toContain(`one more every ${HUB_DEFAULTS.replyLimit.refillMs / 1000} seconds`);
+    expect(page).toContain(`${HUB_DEFAULTS.replyLimit.burst}`);
   });
 });
 

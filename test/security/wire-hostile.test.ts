@@ -406,7 +406,7 @@ describe("a peer that takes its time", () => {
 describe("a flood", () => {
   it("of subscriptions is capped per person, and nobody else notices (F22)", async () => {
     const { server } = await world(people({ alice: {}, bob: {} }), {
-      hub: { max_subscriptions_per_principal: 5 },
+      hub: { maxSubscriptionsPerPrincipal: 5 },
     });
     const statuses: number[] = [];
     for (let i = 0; i < 12; i++) {
@@ -430,7 +430,7 @@ describe("a flood", () => {
   });
 
   it("of subscriptions is capped in all", async () => {
-    const { server } = await world(people({ alice: {}, bob: {} }), { hub: { max_subscriptions: 3 } });
+    const { server } = await world(people({ alice: {}, bob: {} }), { hub: { maxSubscriptions: 3 } });
     for (let i = 0; i < 3; i++) await listen(server, "alice");
     const answer = await call(`${server.http}/aaep/v1/subscriptions`, {
       method: "POST",

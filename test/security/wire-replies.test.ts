@@ -18,8 +18,8 @@ import {
 } from "./wire-support.ts";
 
 const PEOPLE = people({ alice: {}, bob: {}, carol: { role: "listen", audiences: ["alice"] } });
-const GENEROUS = { hub: { reply_limit: { burst: 1_000_000, refillMs: 3_000 } } };
-const limited = (burst: number) => ({ hub: { reply_limit: { burst, refillMs: 60_000 } } });
+const GENEROUS = { hub: { replyLimit: { burst: 1_000_000, refillMs: 3_000 } } };
+const limited = (burst: number) => ({ hub: { replyLimit: { burst, refillMs: 60_000 } } });
 const spare = createIds();
 
 /** One POST by hand, so that the answer is compared byte by byte; only the clock may differ. */

@@ -180,7 +180,8 @@ export async function hearSession(): Promise<{ listener: Listener; arrivals: rea
     timestamp: () => new Date(START + now).toISOString(),
     ids: (prefix) => `${prefix}_${(++ids).toString(16).padStart(32, "0")}`,
   });
-  const log = createLog({ store, acknowledged: (entries) => engine.append(entries) });
+  store.follow(1, (entries) => engine.append(entries));
+  const log = createLog({ store });
   const heard = LISTENERS.map((listener) => {
     const arrivals: Arrival[] = [];
     const send = ({ json, critical }: LaneDelivery): undefined =>

@@ -115,14 +115,12 @@ export class World {
     this.#ids = createIds(countingBytes(options.seed ?? 7));
     this.store = createMemoryStore({ random: countingBytes(3) });
     this.engine = this.#engine();
-    this.log = createLog({
-      store: this.store,
-      acknowledged: (entries) => {
-        this.entries.push(...entries);
-        for (const { event } of entries) this.sessions.add(event.session_id);
-        this.engine.append(entries);
-      },
+    this.store.follow(1, (entries) => {
+      this.entries.push(...entries);
+      for (const { event } of entries) this.sessions.add(event.session_id);
+      this.engine.append(entries);
     });
+    this.log = createLog({ store: this.store });
   }
 
   #engine(): Engine {

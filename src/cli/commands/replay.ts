@@ -98,7 +98,7 @@ function producerOf(file: string, { first, languages }: Contents, warn: (line: s
     languages: others,
     warn,
     // Whoever is cut off may come back; nobody is waited for much longer than that.
-    hub: { grace_seconds: 30, resume_seconds: 60 },
+    hub: { graceSeconds: 30, resumeSeconds: 60 },
   });
 }
 

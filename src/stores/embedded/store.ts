@@ -7,6 +7,7 @@ import type { LogStore } from "../../hub/store.ts";
 import { type Clock, systemClock } from "../../protocol/clock.ts";
 import { EarshotError } from "../../protocol/errors.ts";
 import { type RandomBytes, systemRandom } from "../../protocol/ids.ts";
+import { Followers } from "../followers.ts";
 import { type FilePort, nodeFiles, replaceFile } from "./file-port.ts";
 import { identify } from "./identity.ts";
 import { lockDirectory, type ProcessMark, processMark } from "./lock.ts";
@@ -52,7 +53,9 @@ interface Waiting {
   /** Absent where there is nothing to write: then it waits for its turn only. */
   readonly record: LogRecord | undefined;
   readonly compact: ((done: Compaction) => void) | undefined;
-  resolve(): void;
+  /** The position of its first entry. */
+  readonly first: number;
+  resolve(first: number): void;
   reject(error: unknown): void;
 }
 
@@ -97,6 +100,7 @@ export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<
     return { ...found, identity, writer };
   }
 
+  const followers = new Followers();
   let waiting: Waiting[] = [];
   let writing: Promise<void> | undefined;
   let failure: EarshotError | undefined;
@@ -105,9 +109,13 @@ export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<
   let expected = ledger.last === 0 ? undefined : ledger.last + 1;
   let cancelTimer: (() => void) | undefined;
 
-  function put(record: LogRecord | undefined, compact?: Waiting["compact"]): Promise<void> {
+  function put(
+    record: LogRecord | undefined,
+    compact?: Waiting["compact"],
+    first = expected ?? 1,
+  ): Promise<number> {
     return new Promise((resolve, reject) => {
-      waiting.push({ record, compact, resolve, reject });
+      waiting.push({ record, compact, first, resolve, reject });
       writing ??= Promise.resolve().then(writeAll);
     });
   }
@@ -143,7 +151,10 @@ export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<
         const [first] = group;
         if (first?.compact) first.compact(await compactNow());
         else await writer.write(recordsIn(group));
-        for (const one of group) one.resolve();
+        for (const one of group) {
+          if (one.record) followers.publish(one.record.batch.entries);
+          one.resolve(one.first);
+        }
       } catch (error) {
         const first = failure === undefined;
         failure ??= cannotWrite(directory, error as Error);
@@ -206,6 +217,7 @@ export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<
   async function closeNow(): Promise<void> {
     cancelTimer?.();
     await writing;
+    followers.clear();
     try {
       await writer.close();
       const last = ledger.segments.at(-1);
@@ -232,13 +244,15 @@ export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<
       }
       try {
         const record = recordOf(entries, facts);
+        const first = entries[0]?.seq ?? expected ?? 1;
         expected = next;
-        return put(record);
+        return put(record, undefined, first);
       } catch (error) {
         return Promise.reject(error as Error);
       }
     },
     recent: () => ledger.latest(),
+    follow: (from, receive) => followers.add(from, receive, ledger.recent),
     read: (from) => readEntries({ directory, files, ledger, from, ready: () => writing }),
     facts: (kind) => ledger.facts(kind),
     compact: () => (closing ? Promise.reject(isClosed()) : compact()),

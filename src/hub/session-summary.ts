@@ -1,6 +1,6 @@
 /**
- * "What is happening?": where a session stands and what was missed, in a few sentences (CON-26). Read from the log as
- * it grows, so that a listener who joins or asks hears the same story, in its own language where we have the words.
+ * Answers "what is happening?": the status of a session in a few sentences (CON-26). Built from the log as it grows, so
+ * that everyone who joins or asks gets the same summary, in their language if there are phrases for it.
  */
 import { countWords } from "../delivery/budget.ts";
 import type { LogEntry } from "../delivery/entry.ts";
@@ -16,21 +16,21 @@ import type {
 } from "../protocol/types.ts";
 import { matchLanguage, pickVariant } from "../text/language.ts";
 
-/** The sentences a digest is made of, in one language. */
-export interface DigestPhrases {
+/** The sentences of a summary, in one language. */
+export interface SummaryPhrases {
   /** By state; other states are named by `otherState`. */
   readonly standing: Readonly<Record<string, string>>;
   otherState(state: string): string;
-  /** A tool that runs, in its own words. */
+  /** A running tool, by its summary. */
   tool(summary: string): string;
-  /** How far it is, in its own words. */
+  /** The last progress, by its summary. */
   progress(summary: string): string;
   /** How many words the agent has said. */
   said(words: number): string;
   gap(reason: GapReason): string;
 }
 
-export const ENGLISH_DIGEST: DigestPhrases = {
+export const ENGLISH_SUMMARY: SummaryPhrases = {
   standing: {
     idle: "The agent has started.",
     thinking: "The agent is thinking.",
@@ -52,7 +52,7 @@ export const ENGLISH_DIGEST: DigestPhrases = {
       : "Some of what the agent said is missing, because the place to go on from is no longer known.",
 };
 
-interface Story {
+interface SessionActivity {
   readonly tools: Map<string, ToolInvoked>;
   progress: ProgressUpdated | undefined;
   words: number;
@@ -60,36 +60,32 @@ interface Story {
   inWord: boolean;
 }
 
-export class Digest implements NoticeWords {
-  readonly #stories = new Map<string, Story>();
-  readonly #phrases: Readonly<Record<string, DigestPhrases>>;
+export class SessionSummaries implements NoticeWords {
+  readonly #sessions = new Map<string, SessionActivity>();
+  readonly #phrases: Readonly<Record<string, SummaryPhrases>>;
 
-  /** Phrases by language tag; the first is spoken where none fits. */
-  constructor(phrases: Readonly<Record<string, DigestPhrases>> = { en: ENGLISH_DIGEST }) {
+  /** Phrases by language tag; the first is the fallback. */
+  constructor(phrases: Readonly<Record<string, SummaryPhrases>> = { en: ENGLISH_SUMMARY }) {
     this.#phrases = phrases;
-  }
-
-  feed(entries: readonly LogEntry[]): void {
-    for (const { event } of entries) this.#read(event);
   }
 
   summary(track: SessionTrack, shape: Shape): { text: string; language: string } {
     const { phrases, language } = this.#in(shape);
     const sentences = [phrases.standing[track.state] ?? phrases.otherState(track.state)];
-    const story = this.#stories.get(track.session_id);
-    if (!story) return { text: sentences[0]!, language };
+    const activity = this.#sessions.get(track.session_id);
+    if (!activity) return { text: sentences[0]!, language };
     const wordsOf = (event: AgentEvent): string | undefined => {
       const words = pickVariant(event, "summary_normal", [language]);
-      // A voice speaks one language at a time: what there is only in another stays out.
+      // One language per utterance: what exists only in another is left out.
       return words && matchLanguage([language], [words.language ?? language]) ? words.text : undefined;
     };
-    for (const tool of [...story.tools.values()].slice(-3)) {
+    for (const tool of [...activity.tools.values()].slice(-3)) {
       const words = wordsOf(tool);
       if (words) sentences.push(phrases.tool(words));
     }
-    const progress = story.progress && wordsOf(story.progress);
+    const progress = activity.progress && wordsOf(activity.progress);
     if (progress) sentences.push(phrases.progress(progress));
-    if (story.words > 0) sentences.push(phrases.said(story.words));
+    if (activity.words > 0) sentences.push(phrases.said(activity.words));
     return { text: sentences.join(" "), language };
   }
 
@@ -97,43 +93,44 @@ export class Digest implements NoticeWords {
     return this.#in(shape).phrases.gap(reason);
   }
 
-  #in({ languages }: Shape): { phrases: DigestPhrases; language: string } {
+  #in({ languages }: Shape): { phrases: SummaryPhrases; language: string } {
     const tags = Object.keys(this.#phrases);
     const language = matchLanguage(languages, tags)?.available ?? tags[0]!;
     return { phrases: this.#phrases[language]!, language };
   }
 
-  #read(event: AgentEvent): void {
+  /** Takes in the next log entry. */
+  read({ event }: LogEntry): void {
     const { session_id, type } = event;
     if (isTerminal(type)) {
-      this.#stories.delete(session_id);
+      this.#sessions.delete(session_id);
       return;
     }
-    let story = this.#stories.get(session_id);
-    if (!story) {
-      story = { tools: new Map(), progress: undefined, words: 0, inWord: false };
-      this.#stories.set(session_id, story);
+    let activity = this.#sessions.get(session_id);
+    if (!activity) {
+      activity = { tools: new Map(), progress: undefined, words: 0, inWord: false };
+      this.#sessions.set(session_id, activity);
     }
     if (type === "aaep:agent.tool.invoked") {
       const { tool, tool_call_id } = event as ToolInvoked;
-      story.tools.set(tool_call_id ?? tool, event as ToolInvoked);
-      story.progress = undefined;
+      activity.tools.set(tool_call_id ?? tool, event as ToolInvoked);
+      activity.progress = undefined;
     } else if (type === "aaep:agent.tool.completed") {
       const { tool, tool_call_id } = event as ToolCompleted;
-      story.tools.delete(tool_call_id ?? tool);
+      activity.tools.delete(tool_call_id ?? tool);
     } else if (type === "aaep:agent.progress.updated") {
       // A countdown is not progress.
       if (event.extensions?.["earshot"]?.["deadline"] === undefined)
-        story.progress = event as ProgressUpdated;
-    } else if (type === "aaep:agent.output.streaming") count(story, event as OutputStreaming);
+        activity.progress = event as ProgressUpdated;
+    } else if (type === "aaep:agent.output.streaming") count(activity, event as OutputStreaming);
   }
 }
 
-function count(story: Story, { chunk, complete }: OutputStreaming): void {
+function count(activity: SessionActivity, { chunk, complete }: OutputStreaming): void {
   if (chunk !== "") {
-    const goesOn = story.inWord && !/^\s/.test(chunk);
-    story.words += Math.max(0, countWords(chunk) - (goesOn ? 1 : 0));
-    story.inWord = !/\s$/.test(chunk);
+    const goesOn = activity.inWord && !/^\s/.test(chunk);
+    activity.words += Math.max(0, countWords(chunk) - (goesOn ? 1 : 0));
+    activity.inWord = !/\s$/.test(chunk);
   }
-  if (complete) story.inWord = false;
+  if (complete) activity.inWord = false;
 }

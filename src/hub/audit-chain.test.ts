@@ -1,6 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type AuditEntry, appendAudit, auditField, REMOVED, redactAudit, verifyAudit } from "./audit.ts";
+import {
+  type AuditEntry,
+  appendAudit,
+  auditField,
+  REMOVED,
+  redactAudit,
+  verifyAudit,
+} from "./audit-chain.ts";
 
 function chain(count: number): AuditEntry[] {
   const entries: AuditEntry[] = [];

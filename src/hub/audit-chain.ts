@@ -1,12 +1,12 @@
 /**
- * The chain under the record: each entry is bound to the one before it by a hash. A changed, removed, inserted or moved
- * entry breaks it. Fields can be redacted afterwards without breaking it: the chain binds each field's own salted hash,
- * not the field. Entries may be removed from the front, where a later entry says up to which one.
+ * The hash chain of the record: each entry includes the hash of the one before it, so a changed, removed, inserted or
+ * moved entry breaks the chain. Fields can be redacted later without breaking it, because the chain covers a salted hash
+ * of each field, not the field. Entries may be removed from the front if a later entry says up to which one.
  */
 import { canonicalJson } from "../protocol/formats.ts";
 import { sha256Hex } from "../protocol/sha256.ts";
 
-/** One entry as it is kept. `fields` may lose values to redaction; `digests` never change. */
+/** One entry as it is stored. `fields` may lose values to redaction; `digests` never change. */
 export interface AuditEntry {
   readonly index: number;
   readonly at: string;
@@ -24,14 +24,14 @@ export type AuditVerdict =
       readonly ok: true;
       readonly entries: number;
       readonly head: string;
-      /** How many were removed from the front, and said so. */
+      /** How many entries were removed from the front, as the chain itself declares. */
       readonly removed: number;
     }
   | { readonly ok: false; readonly index: number; readonly reason: string };
 
-/** What an empty record's first entry follows. */
+/** The `previous` hash of the first entry. */
 const GENESIS = "0".repeat(64);
-/** The kind of entry that says up to which one the record was removed, in `through_index` and `through_hash`. */
+/** The kind of entry that declares a removal from the front, by `through_index` and `through_hash`. */
 export const REMOVED = "removed";
 
 const isRecord = (value: unknown): value is Record<string, unknown> =>
@@ -67,20 +67,20 @@ export function appendAudit(
   return { ...bare, fields, hash: hashOf(bare) };
 }
 
-/** Takes values out for good; the entry still proves that something stood there, and that it was not changed. */
+/** Removes values for good; the entry still proves that there was a value and that nothing was changed. */
 export function redactAudit(entry: AuditEntry, names: readonly string[]): AuditEntry {
   const fields = { ...entry.fields };
   for (const name of names) if (Object.hasOwn(fields, name)) fields[name] = { redacted: true };
   return { ...entry, fields };
 }
 
-/** A field's value; undefined where it was redacted or never there. */
+/** A field's value; undefined if it was redacted or never there. */
 export function auditField(entry: AuditEntry, name: string): unknown {
   const field = Object.hasOwn(entry.fields, name) ? entry.fields[name] : undefined;
   return field && "value" in field ? field.value : undefined;
 }
 
-/** `head` is the newest place kept elsewhere: with it, entries cut off the end are noticed too. */
+/** `head` is the newest entry, stored elsewhere: with it, entries removed from the end are detected too. */
 export function verifyAudit(
   entries: readonly AuditEntry[],
   head?: { readonly index: number; readonly hash: string },
@@ -102,7 +102,7 @@ export function verifyAudit(
   const [first] = entries;
   if (first && !(first.index === 0 && first.previous === GENESIS) && !saysRemoved(entries, first))
     return { ok: false, index: first.index, reason: "Entries before this one are missing." };
-  // What was signed may have been removed from the front since, and that was said.
+  // The signed entry may have been removed from the front since, which the chain declares.
   if (!passed && !(head && first && head.index < first.index))
     return { ok: false, index: (index ?? -1) + 1, reason: "Entries are missing at the end." };
   return { ok: true, entries: entries.length, head: previous ?? GENESIS, removed: first?.index ?? 0 };
@@ -116,7 +116,7 @@ const saysRemoved = (entries: readonly AuditEntry[], first: AuditEntry): boolean
       auditField(entry, "through_hash") === first.previous,
   );
 
-/** It comes from a file somebody may have edited: nothing about its shape is certain. */
+/** The entry may come from an edited file, so nothing about its shape is certain. */
 function problemWith(
   entry: AuditEntry,
   previous: string | undefined,
