@@ -1,3 +1,4 @@
+import { stat } from "node:fs";
 import { setImmediate as turn, setTimeout as wait } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { type ByteSink, type WriterOptions, WriteScheduler } from "./writer.ts";
@@ -109,6 +110,17 @@ describe("writing to many sockets", () => {
     await turn();
     writer.drained();
     await wait(40);
+    expect(onSlow).not.toHaveBeenCalled();
+  });
+
+  it("a reader is not slow because this process was stalled: pending I/O is looked at first", async () => {
+    const { sink, onSlow, writer } = create({ blockedMs: 20 });
+    sink.roomy = false;
+    writer.write(bytes("a"));
+    await turn();
+    stat(import.meta.filename, () => writer.drained());
+    for (const end = performance.now() + 60; performance.now() < end; );
+    await wait(10);
     expect(onSlow).not.toHaveBeenCalled();
   });
 

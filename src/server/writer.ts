@@ -268,7 +268,11 @@ export class Writer {
       const promise = new Promise<void>((resolve) => {
         release = resolve;
       });
-      const timer = setTimeout(() => this.#tooSlow(), this.#options.blockedMs);
+      const timer = setTimeout(() => {
+        // If this process itself was stalled, the reader may have read long ago: timers run before I/O, so the socket
+        // gets one turn of the event loop to say so.
+        setImmediate(() => this.#blocked?.timer === timer && this.#tooSlow());
+      }, this.#options.blockedMs);
       timer.unref();
       this.#blocked = { promise, release, timer };
     }

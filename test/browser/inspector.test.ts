@@ -102,7 +102,7 @@ describe.skipIf(skipsBrowser)(`the Inspector${BROWSER_NOTE}`, () => {
     await page.locator("#record").click();
     await page.locator("#step").click();
     await page.locator("#status", { hasText: `Event 1 of ${lines.length}: session.started.` }).waitFor();
-    expect(await items(page, "#raw").count()).toBe(1);
+    await expect.poll(() => items(page, "#raw").count()).toBe(1);
     await page.locator("#hold").check();
     await page.locator("#step").click();
     await page.locator("#raw .count", { hasText: "1 newer wait." }).waitFor();

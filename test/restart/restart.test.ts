@@ -297,7 +297,7 @@ describe("an agent that comes back and asks again (F01, F02)", () => {
     const phone = new Phone().join(lives.life);
     const spec = {
       ...TRANSFER,
-      params: { amount: 500, to: "savings", pin: "4711" },
+      params: { amount: 500, to: "savings", pin: "47-11" },
       action: "Transfer 500 dollars.",
     };
     const first = lives.life.agent.start({ summary: "Moving money." });
@@ -305,7 +305,7 @@ describe("an agent that comes back and asks again (F01, F02)", () => {
     await lives.life.settle();
     expect(
       JSON.stringify([lives.events, ["question", "intent"].map((kind) => lives.store.facts(kind))]),
-    ).not.toContain("4711");
+    ).not.toContain("47-11");
     const life = await lives.restart();
     phone.rejoin(life);
     void life.agent.resume(first.session_id).tool(spec, () => 1);

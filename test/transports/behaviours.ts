@@ -393,7 +393,8 @@ export const BEHAVIOURS: readonly Behaviour[] = [
         for (let i = 0; agent.subscriptions > 1 && i < 2_000; i++) {
           sent.push(`call_${i}`);
           await hubOf(agent).append(large(session_id, i));
-          await new Promise((resolve) => setTimeout(resolve, 1));
+          // In step with the quick reader: both ends live in this process, and one that was stalled would make it slow.
+          await until(() => calls(quick).length === sent.length, "the other keeps up");
         }
       });
       expect(agent.subscriptions).toBe(1);
