@@ -4,7 +4,7 @@
  */
 import type { AgentEvent, OutputStreaming } from "../protocol/types.ts";
 import type { Announcer, Run } from "../subscriber/announcer.ts";
-import { plainHtml } from "../subscriber/markdown.ts";
+import { plainHtml } from "../text/markdown.ts";
 import { make, runNodes } from "./dom.ts";
 import { clean, type MarkdownWords, markdownNodes, plainNodes } from "./markdown.ts";
 import type { PageMessages } from "./messages.ts";
@@ -172,6 +172,7 @@ export class Transcript {
       image: (text) => phrases.text("image", { text }),
       code: (language, count) =>
         language === "" ? phrases.text("code", { count }) : phrases.text("code_in", { language, count }),
+      task: (done, text) => phrases.text(done ? "task_done" : "task_open", { text }),
     };
   }
 }

@@ -295,7 +295,7 @@ describe.skipIf(skipsBrowser)(`what a page announces${BROWSER_NOTE}`, () => {
     const page = await (await newContext(browser())).newPage();
     await page.addScriptTag({ content: outputFiles[0]!.text });
     const piece = fc.constantFrom(
-      ..."word other *em* **bold** `code` [a](https://x.example) ![i](http://y) <b> <script> | |---| --- - 1. # ## > ``` ~~~ \\* _u_ https://z.example".split(
+      ..."word other *em* **bold** `code` [a](https://x.example) ![i](http://y) <b> <script> | |---| --- - 1. # ## > ``` ~~~ \\* _u_ https://z.example ~~s~~ [x]".split(
         " ",
       ),
       "\n",
@@ -308,9 +308,13 @@ describe.skipIf(skipsBrowser)(`what a page announces${BROWSER_NOTE}`, () => {
     );
     const wrong = await page.evaluate((texts) => {
       const allowed = new Set(
-        "p h4 h5 h6 ul ol li pre code table thead tbody tr th td blockquote hr a em strong span".split(" "),
+        "p h4 h5 h6 ul ol li pre code table thead tbody tr th td blockquote hr a em strong del".split(" "),
       );
-      const words = { image: (text: string) => text, code: (language: string) => language };
+      const words = {
+        image: (text: string) => text,
+        code: (language: string) => language,
+        task: (_done: boolean, text: string) => text,
+      };
       const { markdownNodes } = window as never as {
         markdownNodes(source: string, level: number, words: object): HTMLElement[];
       };

@@ -8,8 +8,9 @@
 import { codePoints } from "../../protocol/formats.ts";
 import type { OutputStreaming } from "../../protocol/types.ts";
 import { FENCES, lastBoundary, splitSentences } from "../../text/fallback-sentences.ts";
+import { plainHtml } from "../../text/markdown.ts";
 import { neutralize, oneLine } from "../../text/neutralize.ts";
-import { plainHtml, type Segment, speakMarkdown } from "../markdown.ts";
+import { type Segment, speakMarkdown } from "../markdown.ts";
 import { merge, type Phrases } from "./phrases.ts";
 import type { ObservedSession } from "./sessions.ts";
 import type { Run } from "./utterance.ts";
