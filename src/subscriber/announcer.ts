@@ -46,10 +46,15 @@ export {
   type AttachOptions,
   attach,
   createListener,
+  createVoiceListener,
   type Listener,
   type ListenerOptions,
+  listen,
+  type VoiceListener,
+  type VoiceListenerOptions,
 } from "./listener.ts";
 export { speakMarkdown } from "./markdown.ts";
+export { type Speaker, speakWith, type Voice } from "./voice.ts";
 export type { AnswerInput, Asked, AutoAnswer, HistoryEntry, Outgoing, Run, Utterance, UtteranceKind };
 export { type Action, type Phrases, textOf };
 

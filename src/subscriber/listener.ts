@@ -5,8 +5,10 @@
  */
 import type { Clock } from "../protocol/clock.ts";
 import { systemClock } from "../protocol/clock.ts";
-import type { Announcer, AnswerInput, Outgoing } from "./announcer.ts";
+import { Announcer, type AnnouncerOptions, type AnswerInput, type Outgoing } from "./announcer.ts";
+import { type ConnectOptions, subscribe } from "./connect.ts";
 import { type Subscriber, sendReply } from "./subscriber.ts";
+import { speakWith, type Voice } from "./voice.ts";
 
 export interface ListenerOptions {
   readonly clock?: Clock;
@@ -133,4 +135,54 @@ export function attach(announcer: Announcer, subscriber: Subscriber, options: At
   const listener = createListener(announcer, rest);
   listener.add(subscriber, source);
   return { flush: listener.flush, detach: () => listener.detach(source) };
+}
+
+export interface VoiceListenerOptions extends AnnouncerOptions {
+  readonly clock?: Clock;
+}
+
+/** An announcer that speaks through one voice, and listens to as many agents as you `add`. */
+export interface VoiceListener extends Listener {
+  readonly announcer: Announcer;
+  /** Call it after anything was passed to the announcer directly. */
+  pump(): void;
+}
+
+export function createVoiceListener(voice: Voice, options: VoiceListenerOptions = {}): VoiceListener {
+  const { clock = systemClock, ...settings } = options;
+  const announcer = new Announcer({ can: (language) => voice.can(language), ...settings });
+  const { pump, close } = speakWith(announcer, voice, clock);
+  const listener = createListener(announcer, { clock, changed: pump });
+  return {
+    ...listener,
+    announcer,
+    pump,
+    async close() {
+      await close();
+      await listener.close();
+    },
+  };
+}
+
+/**
+ * Listens to the agent at an address: connects, announces what it does through the voice, and sends the person's
+ * answers. The capabilities in `options` also set how the announcer speaks.
+ */
+export async function listen(
+  address: string | readonly [string, ...string[]],
+  voice: Voice,
+  options: ConnectOptions = {},
+): Promise<VoiceListener> {
+  const { languages = ["en"], preferred_verbosity, cognitive_load, pace_wpm, clock } = options;
+  // The producer cuts text at sentence ends, so that no sentence is spoken in pieces.
+  const subscriber = await subscribe(address, { coalesce_boundaries: ["sentence"], ...options, languages });
+  const listener = createVoiceListener(voice, {
+    languages,
+    ...(preferred_verbosity === undefined ? {} : { verbosity: preferred_verbosity }),
+    ...(cognitive_load === undefined ? {} : { load: cognitive_load }),
+    ...(pace_wpm === undefined ? {} : { pace_wpm }),
+    ...(clock === undefined ? {} : { clock }),
+  });
+  listener.add(subscriber);
+  return listener;
 }

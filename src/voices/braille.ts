@@ -1,8 +1,8 @@
 /** Utterances to a braille line: a question first by its essence, action first, in one window of a short display. */
 import type { Run, Utterance } from "../subscriber/announcer.ts";
+import type { Voice } from "../subscriber/voice.ts";
 import { BrailleDisplay, toWindows } from "./braille-display.ts";
 import type { Translator } from "./liblouis.ts";
-import type { Voice } from "./voice.ts";
 
 export interface BrailleOptions {
   readonly translator: Translator;

@@ -3,8 +3,8 @@
  * in by standard input, never as an argument or a piece of script: an agent's text must not become a command.
  */
 import { type ChildProcess, execFile, spawn } from "node:child_process";
+import type { Voice } from "../subscriber/voice.ts";
 import { speechRuns } from "./runs.ts";
-import type { Voice } from "./voice.ts";
 
 export interface SpeechCommand {
   readonly program: string;

@@ -4,8 +4,8 @@
  */
 import { connect } from "node:net";
 import type { Utterance } from "../subscriber/announcer.ts";
+import type { Voice } from "../subscriber/voice.ts";
 import { speechRuns } from "./runs.ts";
-import type { Voice } from "./voice.ts";
 
 export interface SsipOptions {
   /** Default: $XDG_RUNTIME_DIR/speech-dispatcher/speechd.sock. */

@@ -4,8 +4,8 @@
  */
 
 import { type Run, textOf, type Utterance } from "../subscriber/announcer.ts";
+import type { Voice } from "../subscriber/voice.ts";
 import { neutralize } from "../text/neutralize.ts";
-import type { Voice } from "./voice.ts";
 
 export interface TerminalOptions {
   write(text: string): void;

@@ -1,24 +1,25 @@
-/** Where words end up: the port an assistive technology fills, and the loop that keeps a voice busy with an announcer. */
+/** The port an assistive technology implements, and the loop that hands a voice what the announcer has to say. */
 import { type Clock, systemClock } from "../protocol/clock.ts";
-import type { Announcer, Utterance } from "../subscriber/announcer.ts";
+import type { Announcer, Utterance } from "./announcer.ts";
 
+/** Where sentences are output: speech, braille, a screen. */
 export interface Voice {
-  /** Resolves once it was said to its end, or stopped; without a promise it was said at once, as a line is written. */
+  /** Resolves once it was said to its end, or stopped; returns nothing where output takes no time, as in a terminal. */
   say(utterance: Utterance): Promise<void> | void;
-  /** Stops what this voice is saying, and nobody else's speech. */
+  /** Stops what this voice is saying, and nothing else on the machine. */
   stop(): void;
-  /** Whether there is a voice, or a table, for a language. */
+  /** Whether there is a voice, or a braille table, for a language. */
   can(language: string): boolean;
   close(): Promise<void>;
 }
 
 export interface Speaker {
-  /** To be called after anything was told to the announcer. */
+  /** Call it after anything was passed to the announcer. */
   pump(): void;
   close(): Promise<void>;
 }
 
-/** Lets a voice say what the announcer has to say, in its order and at its pace. */
+/** Hands a voice the announcer's utterances, in its order and at its pace. */
 export function speakWith(announcer: Announcer, voice: Voice, clock: Clock = systemClock): Speaker {
   let timer: (() => void) | undefined;
   let closed = false;
@@ -37,7 +38,7 @@ export function speakWith(announcer: Announcer, voice: Voice, clock: Clock = sys
       }
       stopped.delete(id);
       const done = () => {
-        // What was stopped comes again; it is not finished because the voice fell silent.
+        // A stopped utterance is said again later: that the voice is silent does not make it finished.
         if (stopped.has(id)) return;
         announcer.finished(id, clock.now());
         pump();
@@ -51,7 +52,7 @@ export function speakWith(announcer: Announcer, voice: Voice, clock: Clock = sys
   };
   const pump = (): void => {
     again = true;
-    // Called from within, e.g. by a voice that is done at once: one round more, not one inside the other.
+    // Called from within, e.g. by a voice that is done at once: loop instead of recursing.
     if (pumping) return;
     pumping = true;
     try {
