@@ -5,7 +5,7 @@ import { pathToFileURL } from "node:url";
 import { bundleInspector, MOST_FIRST_BYTES } from "./bundle-inspector.mjs";
 import { bundleWeb, MOST_BYTES } from "./bundle-web.mjs";
 import { findBrowserProblems, findSubscribeSize } from "./check/browser.mjs";
-import { findUnused } from "./check/unused.mjs";
+import { attw, consumerTypes, publint, withTarball } from "./check/package.mjs";
 import { FOLDERS, install } from "./install.mjs";
 import { binOf, root, run } from "./run.mjs";
 
@@ -76,7 +76,23 @@ await step("lint and format", () =>
 );
 await step("exports", exportProblems);
 await step("lockfiles", lockfileProblems);
-await step("unused code", findUnused);
+if (install("tools")) {
+  const knip = (...args) =>
+    exit(
+      run(binOf("knip", "knip", "tools"), [
+        "--config=tools/knip.js",
+        // Generated sources are ignored by git, but they use what they import.
+        "--no-gitignore",
+        "--exclude=unresolved,binaries",
+        ...args,
+      ]),
+    );
+  await step("code that nothing but tests uses (knip)", () => knip("--production"));
+  await step("exports and packages that nothing uses (knip)", () => knip());
+  await step("the package (publint)", () => withTarball(publint));
+  await step("the package's types resolve (attw)", () => withTarball(attw));
+  await step("the package's types compile for its users", () => withTarball(consumerTypes));
+} else failures.push("the tools are not installed");
 await step("browser entry points: no Node, no eval", findBrowserProblems);
 await step("size of subscribe in a page", findSubscribeSize);
 await step("size of the element and the Inspector", async () => {

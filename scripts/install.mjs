@@ -27,14 +27,15 @@ const lockOf = (folder) =>
 export const isInstalled = (folder) =>
   existsSync(stampOf(folder)) && readFileSync(stampOf(folder), "utf8") === lockOf(folder);
 
-function npm(args, cwd) {
+/** Runs npm without a shell; true if it succeeded. */
+export function npm(args, cwd, output = 2) {
   const beside = [
     process.env.npm_execpath,
     join(dirname(process.execPath), "../lib/node_modules/npm/bin/npm-cli.js"),
     join(dirname(process.execPath), "node_modules/npm/bin/npm-cli.js"),
   ].find((file) => file && /npm-cli\.js$/.test(file) && existsSync(file));
   const [command, first] = beside ? [process.execPath, [beside]] : ["npm", []];
-  // Run by `npm ci` of the root, npm would take the root's settings for this folder's.
+  // Started from a script of the root, npm would take the root's folder and settings for this one's.
   const env = Object.fromEntries(
     Object.entries(process.env).filter(
       ([name]) => !/^npm_(?:config_(?:prefix|local_prefix)|package_)/i.test(name),
@@ -43,7 +44,7 @@ function npm(args, cwd) {
   const { status } = spawnSync(command, [...first, ...args], {
     cwd,
     env,
-    stdio: ["ignore", 2, 2],
+    stdio: ["ignore", output, output],
     shell: !beside && process.platform === "win32",
   });
   return status === 0;

@@ -6,9 +6,9 @@ import { fileURLToPath } from "node:url";
 
 export const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
-/** The script behind a package's command, e.g. binOf("typescript", "tsc"). */
-export function binOf(name, command = name) {
-  const manifest = join(root, "node_modules", name, "package.json");
+/** The script behind a package's command, e.g. binOf("typescript", "tsc"); of another folder's packages, if one is named. */
+export function binOf(name, command = name, folder = ".") {
+  const manifest = join(root, folder, "node_modules", name, "package.json");
   const { bin } = JSON.parse(readFileSync(manifest, "utf8"));
   return join(dirname(manifest), typeof bin === "string" ? bin : bin[command]);
 }

@@ -1,5 +1,5 @@
 /** `earshot/react`: the same listener as a hook, and the element as a component. React 18 or newer, brought by the page. */
-import { createElement, type ReactElement, useCallback, useEffect, useRef, useState } from "react";
+import { createElement, useCallback, useEffect, useRef, useState } from "react";
 import type { AgentEvent } from "../protocol/types.ts";
 import type { AnswerInput, Utterance } from "../subscriber/announcer.ts";
 import { Ear } from "./ear.ts";
@@ -112,8 +112,20 @@ export interface EarshotLiveProps {
   readonly onElement?: (element: LiveElement | null) => void;
 }
 
+/**
+ * What `EarshotLive` returns. The shape of React's `ReactElement`, written out so that the types compile in a project
+ * that has no React.
+ */
+export interface EarshotLiveElement {
+  // biome-ignore lint/suspicious/noExplicitAny: React's own type for it cannot be named here.
+  readonly type: any;
+  // biome-ignore lint/suspicious/noExplicitAny: as above.
+  readonly props: any;
+  readonly key: string | null;
+}
+
 /** `<earshot-live>` with properties: transcript, announcements, questions and settings, as they are without React. */
-export function EarshotLive(props: EarshotLiveProps): ReactElement {
+export function EarshotLive(props: EarshotLiveProps): EarshotLiveElement {
   const { src, token, className, onAnnounced, onElement, ...attributes } = props;
   const node = useRef<LiveElement | null>(null);
   const latest = useRef(onAnnounced);

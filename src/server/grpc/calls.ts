@@ -13,18 +13,7 @@ import { type Ending, endingOf, STATUS } from "../../transports/grpc/status.ts";
 import type { ConnectionObserver } from "../../transports/server-connection.ts";
 import type { createGuard } from "../http/guard.ts";
 import { credentialsOf } from "../http/http.ts";
-
-export interface GrpcLimits {
-  readonly messageBytes: number;
-  /** Most bytes waiting for one stream, and how long it may stand still. */
-  readonly queueBytes: number;
-  readonly blockedMs: number;
-  readonly streams: number;
-  readonly streamsPerConnection: number;
-  readonly heartbeatMs: number;
-  /** A stream must ask for something, and a connection open a stream, within this time. */
-  readonly requestMs: number;
-}
+import type { GrpcLimits } from "./grpc.ts";
 
 export interface GrpcSite {
   readonly guard: ReturnType<typeof createGuard>;

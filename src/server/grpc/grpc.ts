@@ -23,13 +23,26 @@ import { createLogger, type Logger, type LogSink } from "../log.ts";
 import { buildManifest } from "../manifest.ts";
 import { createMetrics } from "../metrics.ts";
 import { createObserver, type Observer } from "../observer.ts";
-import { createGrpcServer, type GrpcLimits, type GrpcSite, LINGER_MS } from "./calls.ts";
+import { createGrpcServer, type GrpcSite, LINGER_MS } from "./calls.ts";
 
 /** In PEM. With `ca`, every caller must show a certificate of that authority: mutual TLS. */
 export interface GrpcTls {
   readonly key: string | Uint8Array;
   readonly cert: string | Uint8Array;
   readonly ca?: string | Uint8Array;
+}
+
+// Declared here because the declarations of calls.ts need @grpc/grpc-js, which is an optional peer.
+export interface GrpcLimits {
+  readonly messageBytes: number;
+  /** Most bytes waiting for one stream, and how long it may stand still. */
+  readonly queueBytes: number;
+  readonly blockedMs: number;
+  readonly streams: number;
+  readonly streamsPerConnection: number;
+  readonly heartbeatMs: number;
+  /** A stream must ask for something, and a connection open a stream, within this time. */
+  readonly requestMs: number;
 }
 
 export interface GrpcOptions {
