@@ -167,7 +167,7 @@ export class Announcer {
     else this.#muted.delete(agent_id);
   }
 
-  /** `source` identifies the connection, to tell agents on several connections apart. */
+  /** Announces an event, which must be deduplicated, as a `Subscriber` does. `source` tells connections apart. */
   hear(event: AgentEvent, now: number, source = ""): void {
     this.#sources.set(event, source);
     this.#connections.eventReceived(source, now);
@@ -177,7 +177,13 @@ export class Announcer {
   }
 
   /** A connection was lost, is back (`forgot`: the producer no longer knows the subscription), or has ended for good. */
-  line(state: "lost" | "connected" | "ended", agent: string, now: number, source = "", forgot = false): void {
+  connection(
+    state: "lost" | "connected" | "ended",
+    agent: string,
+    now: number,
+    source = "",
+    forgot = false,
+  ): void {
     if (forgot || state === "ended") this.#sessions.markUnknown(source);
     if (state !== "ended") return this.#connections.changed(state, agent, source, now);
     this.#connections.ended(agent, source, now);
@@ -281,7 +287,7 @@ export class Announcer {
   }
 
   /** What happens to the open questions if the person leaves now; empty if there are none. */
-  leaving(now: number): readonly Run[] {
+  unanswered(now: number): readonly Run[] {
     return this.phrases.join(this.#questions.unanswered(now));
   }
 

@@ -76,7 +76,7 @@ export function createListener(announcer: Announcer, options: ListenerOptions): 
       // A new subscription id: the agent has forgotten the old subscription, and maybe its work.
       const forgot = id !== subscriber.id;
       id = subscriber.id;
-      announcer.line(state, agent_name ?? agent_id, clock.now(), source, forgot);
+      announcer.connection(state, agent_name ?? agent_id, clock.now(), source, forgot);
       changed();
     };
     let lost = false;

@@ -370,7 +370,7 @@ export class Ear {
     const before = this.#state;
     this.#state = state.agent === "" ? { ...state, agent: before.agent } : state;
     const news = newsOf(before, state);
-    if (news) this.announcer.line(news, this.#state.agent, this.#clock.now());
+    if (news) this.announcer.connection(news, this.#state.agent, this.#clock.now());
     this.pump();
     this.#view.changed();
   }

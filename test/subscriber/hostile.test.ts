@@ -300,7 +300,7 @@ describe("a misbehaving producer", () => {
         default_decision: "reject",
       }),
     );
-    ear.announcer.line("lost", "Planner", ear.now);
+    ear.announcer.connection("lost", "Planner", ear.now);
     ear.answer("yes").wait(120_000);
     expect(ear.announcer.question).toBeUndefined();
     expect(ear.texts).not.toContain("Allowed.");
@@ -365,7 +365,7 @@ describe("a misbehaving producer", () => {
     const ear = new Ear();
     for (let number = 0; number < 700; number++)
       ear.hear(half(`sess_${number}`, "out_1", `half number ${number}`)).wait(50);
-    ear.announcer.line("ended", "Evil", ear.now);
+    ear.announcer.connection("ended", "Evil", ear.now);
     ear.pump();
     const kept = ear.announcer.history.map(({ utterance }) => textOf(utterance)).join("\n");
     for (let number = 0; number < 700; number++)

@@ -155,7 +155,7 @@ describe.each(Object.entries(SAMPLES))("an event of type %s with one thing wrong
           .do("repeat")
           .do("details");
         ear.answer("more").answer("confirm").wait(2_000).do("pause").do("resume");
-        ear.announcer.leaving(ear.now);
+        ear.announcer.unanswered(ear.now);
         ear.wait(120_000);
       } catch (error) {
         throw new Error(what, { cause: error });

@@ -566,7 +566,7 @@ describe("an agent that asks without end", () => {
     const ear = new Ear();
     for (let number = 0; number < 30; number++)
       ear.hear(ask(number, number === 20 ? { risk_level: "high" } : {}));
-    const words = textOf({ runs: ear.announcer.leaving(ear.now) });
+    const words = textOf({ runs: ear.announcer.unanswered(ear.now) });
     expect(words.match(/You leave this question unanswered/gu)).toHaveLength(5);
     expect(words).toContain("unanswered: Act 20. ");
     expect(words).toMatch(/25 more questions wait\.$/u);
@@ -614,17 +614,19 @@ describe("many questions", () => {
   it("an answer given while the line is down is not said to have been sent before it is", () => {
     const sent = "Your answer was sent, but the agent has not said that it took it.";
     const ear = new Ear().hear(confirmation({ reply_token: "rpl_down" }));
-    ear.announcer.line("lost", "Planner", ear.now);
+    ear.announcer.connection("lost", "Planner", ear.now);
     ear.taken = "later";
     ear.answer("no").wait(10_000).answer("no");
     expect(ear.texts.slice(1)).toEqual([
       "The connection to Planner was lost. Trying again.",
       "The connection to Planner was lost. Trying again.",
     ]);
-    expect(textOf({ runs: ear.announcer.leaving(ear.now) })).toMatch(/^You leave this question unanswered/u);
-    ear.announcer.line("connected", "Planner", ear.now);
+    expect(textOf({ runs: ear.announcer.unanswered(ear.now) })).toMatch(
+      /^You leave this question unanswered/u,
+    );
+    ear.announcer.connection("connected", "Planner", ear.now);
     ear.wait(10_000);
     expect(ear.texts.slice(3)).toEqual(["Connected to Planner again.", sent]);
-    expect(textOf({ runs: ear.announcer.leaving(ear.now) })).toBe(sent);
+    expect(textOf({ runs: ear.announcer.unanswered(ear.now) })).toBe(sent);
   });
 });

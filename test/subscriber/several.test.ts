@@ -265,7 +265,7 @@ describe("several agents at once", () => {
   it("say what leaving does to every open question", async () => {
     const { clock, announcer, producers } = await setUp(["a", "A"], ["b", "B"]);
     const [a, b] = producers as [FakeProducer, FakeProducer];
-    expect(announcer.leaving(clock.now())).toEqual([]);
+    expect(announcer.unanswered(clock.now())).toEqual([]);
     a.say(a.ask("rpl_1"));
     b.say(
       b.event("awaiting.clarification", {
@@ -276,7 +276,7 @@ describe("several agents at once", () => {
       }),
     );
     await clock.advance(10_000);
-    expect(textOf({ runs: announcer.leaving(clock.now()) })).toBe(
+    expect(textOf({ runs: announcer.unanswered(clock.now()) })).toBe(
       "You leave this question unanswered: Pay 5. Without an answer within 50 seconds, it will not be done. " +
         "You leave this question unanswered: Which one? Without an answer within 20 seconds, the agent assumes: both.",
     );

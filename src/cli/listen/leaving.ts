@@ -17,7 +17,7 @@ export function leavingWords(
   const { phrases } = announcer;
   const { left, language } = saysIn(phrases);
   const parts = [
-    announcer.leaving(now),
+    announcer.unanswered(now),
     [farewell === undefined ? phrases.content(left, language) : phrases.content(farewell, "en")],
   ].filter((runs) => runs.length > 0);
   return {
