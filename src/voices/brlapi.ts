@@ -1,35 +1,35 @@
 /**
- * A braille display by BrlAPI, the protocol of brltty (and of screen readers' braille): over its local socket or TCP, a
- * person's display shows our cells and its panning keys come back. Every packet is a size, a type and that many bytes,
- * numbers in network order. No library: the part a listener needs is five packets.
+ * A braille display through BrlAPI, the protocol of brltty, over its local socket or TCP: shows cells and receives panning
+ * keys. A packet is a size, a type and that many bytes; numbers are in network byte order. No library is needed for the
+ * five packets used here.
  */
 import { readFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { EarshotError } from "../protocol/errors.ts";
 
 export interface BrlapiOptions {
-  /** host:display or :display, as BRLAPI_HOST has it; else a socket's path. `:0` by default. */
+  /** `host:display` or `:display`, as in BRLAPI_HOST, or a socket path. `:0` by default. */
   readonly address?: string;
-  /** What /etc/brlapi.key holds, where brltty asks for it; read from there unless given. */
+  /** The authentication key, if brltty requires one; by default the content of /etc/brlapi.key. */
   readonly key?: Uint8Array;
-  /** The terminal or window this speaks for, from the outside in; by default what WINDOWPATH, WINDOWID and XDG_VTNR say. */
+  /** Path to the terminal or window, outermost first; by default from WINDOWPATH, XDG_VTNR and WINDOWID. */
   readonly tty?: readonly number[];
-  /** The reader pans on, or back. */
+  /** The reader panned. */
   pan?(direction: "forward" | "back"): void;
-  /** The display is gone. */
+  /** The connection to the display was lost. */
   lost?(message: string): void;
 }
 
 export interface BrlapiDisplay {
-  /** Cells of the display, all its lines together. */
+  /** Number of cells, over all lines of the display. */
   readonly width: number;
-  /** Unicode braille, or plain text that brltty then translates. */
+  /** Shows Unicode braille, or plain text that brltty translates. */
   show(line: string): void;
   close(): Promise<void>;
 }
 
 const VERSION = 8;
-const MOST_BYTES = 4096;
+const MAX_PACKET_BYTES = 4096;
 const FIRST_PORT = 4101;
 const LOCAL_SOCKETS = "/var/lib/BrlAPI";
 const KEY_FILE = "/etc/brlapi.key";
@@ -48,9 +48,9 @@ const PACKET = {
   exception: type("E"),
 };
 const AUTH = { none: type("N"), key: type("K") };
-/** Region, text, cursor and charset are there. */
+/** The packet contains region, text, cursor and charset. */
 const WRITE_FLAGS = 0x02 | 0x04 | 0x20 | 0x40;
-/** A command, as opposed to a character; then which. */
+/** Flag of a command key, as opposed to a character. */
 const COMMAND = 0x2000_0000;
 const PAN: Readonly<Record<number, "forward" | "back">> = {
   [COMMAND | 21]: "back",
@@ -77,7 +77,7 @@ export const encodePacket = (kind: number, ...body: Uint8Array[]): Buffer => {
   return Buffer.concat([numbers(bytes.length, kind), bytes]);
 };
 
-/** Bytes as they come to whole packets. Throws on one larger than the protocol allows: the stream cannot be trusted then. */
+/** Splits a byte stream into packets. Throws on a packet larger than the protocol allows. */
 export function createPacketDecoder(): (bytes: Uint8Array) => Packet[] {
   let rest: Buffer = Buffer.alloc(0);
   return (bytes) => {
@@ -85,7 +85,7 @@ export function createPacketDecoder(): (bytes: Uint8Array) => Packet[] {
     const packets: Packet[] = [];
     while (rest.length >= 8) {
       const size = rest.readUInt32BE(0);
-      if (size > MOST_BYTES) throw failure("brltty sent a packet that is larger than BrlAPI allows.");
+      if (size > MAX_PACKET_BYTES) throw failure("brltty sent a packet that is larger than BrlAPI allows.");
       if (rest.length < 8 + size) break;
       packets.push({ type: rest.readUInt32BE(4), body: Buffer.from(rest.subarray(8, 8 + size)) });
       rest = rest.subarray(8 + size);
@@ -94,7 +94,7 @@ export function createPacketDecoder(): (bytes: Uint8Array) => Packet[] {
   };
 }
 
-/** One line for the whole display: what is shorter is filled with blanks, so that nothing old stays under the fingers. */
+/** Fills the whole display; shorter text is padded, so that no old cells remain. */
 export function encodeWrite(line: string, width: number): Buffer {
   const cells = Array.from(line).slice(0, width);
   const text = Buffer.from(cells.join("") + " ".repeat(width - cells.length), "utf8");
@@ -112,8 +112,8 @@ export function encodeWrite(line: string, width: number): Buffer {
 const failure = (message: string, cause?: unknown): EarshotError =>
   new EarshotError("braille_unavailable", message, { cause });
 
-/** Where the local service listens. */
-export function brlapiPlaces(address: string): ({ path: string } | { host: string; port: number })[] {
+/** The addresses to try for a BrlAPI server. */
+export function brlapiAddresses(address: string): ({ path: string } | { host: string; port: number })[] {
   if (address.startsWith("/")) return [{ path: address }];
   const [, host = "", display = "0"] = /^(.*?)(?::(\d{1,5}))?$/.exec(address) ?? [];
   const port = FIRST_PORT + Number(display);
@@ -121,7 +121,7 @@ export function brlapiPlaces(address: string): ({ path: string } | { host: strin
   return [{ path: `${LOCAL_SOCKETS}/${display}` }, { host: "127.0.0.1", port }];
 }
 
-/** The way to our terminal, from the outside in; nothing: the whole display, whoever has the focus. */
+/** Path to the own terminal, outermost first; empty means the whole display, regardless of focus. */
 export function ttyPath(env: NodeJS.ProcessEnv = process.env): number[] {
   const outer = (env["WINDOWPATH"] ?? env["XDG_VTNR"] ?? "").split(":").filter((part) => /^\d+$/.test(part));
   const own = /^\d+$/.test(env["WINDOWID"] ?? "") ? [env["WINDOWID"]] : [];
@@ -130,10 +130,10 @@ export function ttyPath(env: NodeJS.ProcessEnv = process.env): number[] {
 
 async function dial(address: string): Promise<Socket> {
   let cause: unknown;
-  for (const place of brlapiPlaces(address)) {
+  for (const target of brlapiAddresses(address)) {
     try {
       return await new Promise<Socket>((resolve, reject) => {
-        const socket: Socket = connect(place, () => resolve(socket));
+        const socket: Socket = connect(target, () => resolve(socket));
         socket.once("error", reject);
       });
     } catch (error) {
@@ -141,7 +141,7 @@ async function dial(address: string): Promise<Socket> {
     }
   }
   throw failure(
-    `No braille display service answers at ${address}. Start brltty, or say where it is with BRLAPI_HOST.`,
+    `No BrlAPI server answers at ${address}. Start brltty, or set BRLAPI_HOST to its address.`,
     cause,
   );
 }
@@ -152,14 +152,14 @@ function readKey(): Uint8Array {
     return readFileSync(path);
   } catch (cause) {
     throw failure(
-      `brltty asks for its key, and ${path} cannot be read. Join the group that may read it (often brlapi).`,
+      `brltty requires its key, and ${path} cannot be read. Join the group that can read it (often brlapi).`,
       cause,
     );
   }
 }
 
-/** Packets in the order they are asked for; what nobody waits for, keys and trouble, goes to `other`. */
-class Line {
+/** A connection to brltty: requests and answers in order; keys and exceptions go to `other`. */
+class BrlapiConnection {
   readonly #socket: Socket;
   readonly #waiting: { resolve(packet: Packet): void; reject(error: Error): void }[] = [];
   readonly #early: Packet[] = [];
@@ -179,7 +179,7 @@ class Line {
       try {
         for (const packet of decode(bytes)) {
           if (packet.type === PACKET.key || packet.type === PACKET.exception) other(packet);
-          else if (packet.type === PACKET.error) this.#refuse(packet);
+          else if (packet.type === PACKET.error) this.#fail(packet);
           else if (this.#waiting.length > 0) this.#waiting.shift()!.resolve(packet);
           else if (this.#early.length < 8) this.#early.push(packet);
         }
@@ -195,26 +195,26 @@ class Line {
     this.#socket.write(packet);
   }
 
-  async expect(kind: number, toWhat: string): Promise<Buffer> {
+  async expect(kind: number, what: string): Promise<Buffer> {
     const packet =
       this.#early.shift() ??
       (await new Promise<Packet>((resolve, reject) => {
         if (this.#failed) reject(this.#failed);
         else this.#waiting.push({ resolve, reject });
       }));
-    if (packet.type !== kind) throw failure(`brltty did not answer as expected when asked for ${toWhat}.`);
+    if (packet.type !== kind) throw failure(`brltty did not answer as expected when asked for ${what}.`);
     return packet.body;
   }
 
-  #refuse({ body }: Packet): void {
+  #fail({ body }: Packet): void {
     const code = body.length >= 4 ? body.readUInt32BE(0) : 0;
-    const why: Record<number, string> = {
-      2: "another program has this terminal",
-      3: "another program has the display",
-      12: "the terminal to show this for is not known",
+    const reasons: Record<number, string> = {
+      2: "another program uses this terminal",
+      3: "another program uses the display",
+      12: "the terminal is unknown",
       17: "the key is wrong, or this account may not use the display",
     };
-    const error = failure(`brltty refused: ${why[code] ?? `error ${code}`}.`);
+    const error = failure(`brltty refused: ${reasons[code] ?? `error ${code}`}.`);
     this.#waiting.shift()?.reject(error);
   }
 }
@@ -223,7 +223,7 @@ export async function connectBrlapi(options: BrlapiOptions = {}): Promise<Brlapi
   const { address = process.env["BRLAPI_HOST"] ?? ":0", tty = ttyPath(), pan, lost } = options;
   const socket = await dial(address);
   let closing = false;
-  const line = new Line(
+  const connection = new BrlapiConnection(
     socket,
     ({ type: kind, body }) => {
       if (kind !== PACKET.key || body.length < 8) return;
@@ -237,7 +237,7 @@ export async function connectBrlapi(options: BrlapiOptions = {}): Promise<Brlapi
   const close = async () => {
     closing = true;
     if (socket.destroyed) return;
-    line.send(encodePacket(PACKET.leave));
+    connection.send(encodePacket(PACKET.leave));
     await new Promise<void>((resolve) => {
       socket.once("close", () => resolve());
       socket.end();
@@ -245,11 +245,11 @@ export async function connectBrlapi(options: BrlapiOptions = {}): Promise<Brlapi
     });
   };
   try {
-    const width = await introduce(line, options, tty);
+    const width = await handshake(connection, options, tty);
     return {
       width,
       show: (text) => {
-        if (!socket.destroyed) line.send(encodeWrite(text, width));
+        if (!socket.destroyed) connection.send(encodeWrite(text, width));
       },
       close,
     };
@@ -260,27 +260,33 @@ export async function connectBrlapi(options: BrlapiOptions = {}): Promise<Brlapi
   }
 }
 
-async function introduce(line: Line, options: BrlapiOptions, tty: readonly number[]): Promise<number> {
-  const theirs = await line.expect(PACKET.version, "its version");
-  const version = theirs.length >= 4 ? theirs.readUInt32BE(0) : 0;
+async function handshake(
+  connection: BrlapiConnection,
+  options: BrlapiOptions,
+  tty: readonly number[],
+): Promise<number> {
+  const offeredVersion = await connection.expect(PACKET.version, "its version");
+  const version = offeredVersion.length >= 4 ? offeredVersion.readUInt32BE(0) : 0;
   if (version !== VERSION)
     throw failure(`This brltty speaks version ${version} of BrlAPI; version ${VERSION} is needed.`);
-  line.send(encodePacket(PACKET.version, numbers(VERSION)));
-  const offered = await line.expect(PACKET.auth, "how to sign in");
-  const ways = Array.from({ length: offered.length >> 2 }, (_, n) => offered.readUInt32BE(4 * n));
-  if (!ways.includes(AUTH.none)) {
-    if (!ways.includes(AUTH.key))
-      throw failure("brltty asks for a way to sign in that is not known here; allow keys (auth=keyfile).");
-    line.send(encodePacket(PACKET.auth, numbers(AUTH.key), options.key ?? readKey()));
-    await line.expect(PACKET.ack, "access");
+  connection.send(encodePacket(PACKET.version, numbers(VERSION)));
+  const offered = await connection.expect(PACKET.auth, "its authentication methods");
+  const methods = Array.from({ length: offered.length >> 2 }, (_, n) => offered.readUInt32BE(4 * n));
+  if (!methods.includes(AUTH.none)) {
+    if (!methods.includes(AUTH.key))
+      throw failure(
+        "brltty requires an authentication method that Earshot does not support. Allow keys (auth=keyfile).",
+      );
+    connection.send(encodePacket(PACKET.auth, numbers(AUTH.key), options.key ?? readKey()));
+    await connection.expect(PACKET.ack, "access");
   }
-  line.send(encodePacket(PACKET.size));
-  const size = await line.expect(PACKET.size, "the display's size");
+  connection.send(encodePacket(PACKET.size));
+  const size = await connection.expect(PACKET.size, "the display's size");
   const width = size.length >= 8 ? size.readUInt32BE(0) * size.readUInt32BE(4) : 0;
   if (width === 0 || width > 512)
     throw failure("brltty is running, but no braille display is connected to it.");
-  // No driver's name: keys come as commands, the same on every display.
-  line.send(encodePacket(PACKET.enter, numbers(tty.length, ...tty), Buffer.from([0])));
-  await line.expect(PACKET.ack, "the display");
+  // Without a driver name, keys arrive as commands, which are the same on every display.
+  connection.send(encodePacket(PACKET.enter, numbers(tty.length, ...tty), Buffer.from([0])));
+  await connection.expect(PACKET.ack, "the display");
   return width;
 }

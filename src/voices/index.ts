@@ -1,10 +1,17 @@
-/** `earshot/voices`: where words end up. Node only; an assistive technology brings its own `Voice` instead. */
+/** `earshot/voices`: speech, braille and terminal output. Node only; an assistive technology implements `Voice` itself. */
 
 export { type Speaker, speakWith, type Voice } from "../subscriber/voice.ts";
-export { type BrailleOptions, type BrailleVoice, createBrailleVoice } from "./braille.ts";
-export { BrailleDisplay, WAITS, WAITS_URGENTLY } from "./braille-display.ts";
+export {
+  BrailleDisplay,
+  type BrailleOptions,
+  type BrailleVoice,
+  createBrailleVoice,
+  WAITS,
+  WAITS_URGENTLY,
+} from "./braille.ts";
 export { type BrlapiDisplay, type BrlapiOptions, connectBrlapi } from "./brlapi.ts";
 export { BRAILLE_TABLES, createLiblouis, type Translator } from "./liblouis.ts";
+export { createSpeechDispatcherVoice, type SsipOptions } from "./speech-dispatcher.ts";
 export {
   createEspeakVoice,
   createProgramVoice,
@@ -13,6 +20,5 @@ export {
   powershellCommand,
   type SpeechCommand,
   sayCommand,
-} from "./programs.ts";
-export { createSpeechDispatcherVoice, type SsipOptions } from "./ssip.ts";
+} from "./speech-programs.ts";
 export { createTerminalVoice, type TerminalOptions } from "./terminal.ts";

@@ -1,8 +1,8 @@
-/** Braille by liblouis: one `lou_translate` per table, kept running; contracted where the language has contractions. */
+/** Braille translation with liblouis: one long-running `lou_translate` process per table. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { matchLanguage } from "../text/language.ts";
 
-/** By language; grade 2 where readers expect it. liblouis has none for Yoruba, Hausa or Igbo. */
+/** Tables by language, contracted (grade 2) where readers expect it. liblouis has none for Yoruba, Hausa or Igbo. */
 export const BRAILLE_TABLES: Readonly<Record<string, string>> = {
   en: "en-ueb-g2.ctb",
   es: "es-g2.ctb",
@@ -16,33 +16,33 @@ export const BRAILLE_TABLES: Readonly<Record<string, string>> = {
 
 export interface Translator {
   can(language: string): boolean;
-  /** Unicode braille cells; undefined language means the listener's own. */
+  /** Returns Unicode braille cells. Without a language, the listener's own is used. */
   translate(text: string, language: string | undefined): Promise<string>;
   close(): void;
 }
 
-interface Table {
+interface TableProcess {
   readonly child: ChildProcess;
   readonly answers: { resolve(cells: string): void; reject(error: Error): void }[];
 }
 
-/** lou_translate reads a line into a buffer; beyond this it would answer in pieces. */
-const LONGEST_LINE = 400;
+/** lou_translate has a line buffer; longer lines would be answered in pieces. */
+const MAX_LINE_LENGTH = 400;
 
 export function createLiblouis(
   fallback = "en",
   tables: Readonly<Record<string, string>> = BRAILLE_TABLES,
 ): Translator {
-  const running = new Map<string, Table>();
+  const running = new Map<string, TableProcess>();
   const tableOf = (language: string): string | undefined => {
     const match = matchLanguage([language], Object.keys(tables));
     return match && tables[match.available];
   };
-  const start = (name: string): Table => {
+  const start = (name: string): TableProcess => {
     const child = spawn("stdbuf", ["-oL", "lou_translate", "--forward", `unicode.dis,${name}`], {
       stdio: ["pipe", "pipe", "ignore"],
     });
-    const table: Table = { child, answers: [] };
+    const table: TableProcess = { child, answers: [] };
     let rest = "";
     child.stdout!.setEncoding("utf8").on("data", (data: string) => {
       const lines = (rest + data).split("\n");
@@ -84,14 +84,14 @@ function toPieces(line: string): string[] {
   const pieces: string[] = [];
   let current = "";
   for (const word of line.split(" ")) {
-    if (current !== "" && current.length + word.length >= LONGEST_LINE) {
+    if (current !== "" && current.length + word.length >= MAX_LINE_LENGTH) {
       pieces.push(current);
       current = "";
     }
     current = current === "" ? word : `${current} ${word}`;
-    while (current.length > LONGEST_LINE) {
+    while (current.length > MAX_LINE_LENGTH) {
       const head = Array.from(current)
-        .slice(0, LONGEST_LINE / 2)
+        .slice(0, MAX_LINE_LENGTH / 2)
         .join("");
       pieces.push(head);
       current = current.slice(head.length);

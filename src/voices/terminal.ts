@@ -1,6 +1,6 @@
 /**
- * Plain lines in a terminal: one utterance, one line, nothing that moves, so that any screen reader or braille display
- * reads it as it comes. Nothing an event says can steer the terminal (A16).
+ * Plain lines in a terminal: one line per utterance and no cursor movement, so that any screen reader or braille display
+ * can follow. Control characters in events do not reach the terminal (A16).
  */
 
 import { type Run, textOf, type Utterance } from "../subscriber/announcer.ts";
@@ -9,12 +9,12 @@ import { neutralize } from "../text/neutralize.ts";
 
 export interface TerminalOptions {
   write(text: string): void;
-  /** A bell for questions and endings; on unless turned off. */
+  /** Rings the bell for questions and ends of sessions; on by default. */
   readonly bell?: boolean;
-  /** Urgent lines in bold. Off unless asked for, and always with NO_COLOR. */
+  /** Critical lines in bold. Off by default, and always off with NO_COLOR. */
   readonly color?: boolean;
   readonly env?: Readonly<Record<string, string | undefined>>;
-  /** Break lines at this width; by default the terminal does that, and a screen reader gets the line whole. */
+  /** Wraps lines at this width; by default the terminal does, and a screen reader gets the whole line. */
   readonly width?: number;
 }
 
@@ -37,13 +37,13 @@ export function createTerminalVoice({
       write(`${bell && RINGS.has(utterance.kind) ? "\u0007" : ""}${shown}\n`);
     },
     stop: () => undefined,
-    // Whatever is written can be read by someone: letters need no voice.
+    // Text needs no voice.
     can: () => true,
     close: async () => undefined,
   };
 }
 
-/** The line as it is written. Where directions mix, each part is isolated, so that neither pulls the other apart (I18N-14). */
+/** The line as written. Runs of mixed directions are isolated from each other (I18N-14). */
 export function terminalLine(utterance: Pick<Utterance, "runs">): string {
   const runs = utterance.runs.filter(({ standIn }) => !standIn);
   const mixed = new Set(runs.map(({ direction }) => direction)).size > 1;
@@ -55,13 +55,13 @@ export function terminalLine(utterance: Pick<Utterance, "runs">): string {
     return `${before}${mark}${words}\u2069${after}`;
   };
   const line = mixed ? runs.map(isolate).join("") : textOf(utterance);
-  // The announcer has done this already; a terminal is not the place to take anyone's word for it.
+  // Neutralized again, although the announcer has done so: a terminal executes control characters.
   return neutralize(line).text.replace(/\s*\n\s*/gu, " ");
 }
 
 const segmenter = new Intl.Segmenter("und", { granularity: "grapheme" });
 
-/** At blanks where there are any, never inside a character. */
+/** Wraps at spaces where possible, never inside a grapheme cluster. */
 function wrap(line: string, width: number): string[] {
   const most = Math.max(10, width);
   const lines: string[] = [];

@@ -9,7 +9,7 @@ import { afterAll, afterEach, describe, expect, it } from "vitest";
 import { run } from "../../src/subscriber/announcer/utterance.ts";
 import type { Utterance } from "../../src/subscriber/announcer.ts";
 import {
-  brlapiPlaces,
+  brlapiAddresses,
   createPacketDecoder,
   encodePacket,
   encodeWrite,
@@ -91,9 +91,9 @@ describe("BrlAPI packets", () => {
   });
 
   it("go to where brltty is said to be", () => {
-    expect(brlapiPlaces(":0")).toEqual([{ path: "/var/lib/BrlAPI/0" }, { host: "127.0.0.1", port: 4101 }]);
-    expect(brlapiPlaces("desk:2")).toEqual([{ host: "desk", port: 4103 }]);
-    expect(brlapiPlaces("/run/brl")).toEqual([{ path: "/run/brl" }]);
+    expect(brlapiAddresses(":0")).toEqual([{ path: "/var/lib/BrlAPI/0" }, { host: "127.0.0.1", port: 4101 }]);
+    expect(brlapiAddresses("desk:2")).toEqual([{ host: "desk", port: 4103 }]);
+    expect(brlapiAddresses("/run/brl")).toEqual([{ path: "/run/brl" }]);
     expect(ttyPath({ WINDOWPATH: "2", WINDOWID: "77" })).toEqual([2, 77]);
     expect(ttyPath({ XDG_VTNR: "3" })).toEqual([3]);
     expect(ttyPath({})).toEqual([]);
@@ -147,9 +147,9 @@ describe("a BrlAPI client", () => {
   it.each<[string, Record<string, Buffer>, RegExp]>([
     ["with a wrong key", { ...KEYED, a: encodePacket(code("e"), words(17, code("a"))) }, /the key is wrong/],
     [
-      "while another program has it",
+      "while another program uses it",
       { ...KEYED, t: encodePacket(code("e"), words(3, code("t"))) },
-      /another program has the display/,
+      /another program uses the display/,
     ],
     [
       "without a display",
@@ -157,9 +157,9 @@ describe("a BrlAPI client", () => {
       /no braille display is connected/,
     ],
     [
-      "that signs in in unknown ways",
+      "that requires an unknown authentication method",
       { ...KEYED, v: encodePacket(code("a"), words(code("Q"))) },
-      /allow keys/,
+      /Allow keys/,
     ],
     [
       "that answers with something else",
@@ -167,7 +167,7 @@ describe("a BrlAPI client", () => {
       /did not answer as expected/,
     ],
     ["that sends rubbish", { ...KEYED, s: Buffer.alloc(64, 0xff) }, /larger than BrlAPI allows/],
-  ])("is told in words why it gets nowhere %s", async (_, answers, why) => {
+  ])("gets a readable error %s", async (_, answers, why) => {
     await expect(
       connectBrlapi({ address: await port(answers), key: Buffer.from("k"), tty: [] }),
     ).rejects.toThrow(why);

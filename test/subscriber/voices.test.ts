@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { run } from "../../src/subscriber/announcer/utterance.ts";
 import { Announcer, type Utterance } from "../../src/subscriber/announcer.ts";
 import { createFakeClock } from "../../src/testing/clock.ts";
-import { toWindows } from "../../src/voices/braille-display.ts";
+import { toWindows } from "../../src/voices/braille.ts";
 import {
   BrailleDisplay,
   createTerminalVoice,
@@ -17,8 +17,8 @@ import {
   WAITS,
   WAITS_URGENTLY,
 } from "../../src/voices/index.ts";
-import { speechRuns } from "../../src/voices/runs.ts";
-import { ssipBody, ssipRate } from "../../src/voices/ssip.ts";
+import { ssipBody, ssipRate } from "../../src/voices/speech-dispatcher.ts";
+import { speechRuns } from "../../src/voices/speech-programs.ts";
 import { eventsOf } from "./support.ts";
 
 const utterance = (text: string, over: Partial<Utterance> = {}): Utterance => ({

@@ -1,17 +1,29 @@
 /**
- * Speech by a program of the system: espeak-ng, `say` on macOS, SAPI through PowerShell on Windows. The words always go
- * in by standard input, never as an argument or a piece of script: an agent's text must not become a command.
+ * Speech through a program of the operating system: espeak-ng, `say` on macOS, SAPI through PowerShell on Windows. Text is
+ * always passed on standard input, never as an argument or in a script: an agent's text must not become a command.
  */
 import { type ChildProcess, execFile, spawn } from "node:child_process";
+import type { Run, Utterance } from "../subscriber/announcer.ts";
 import type { Voice } from "../subscriber/voice.ts";
-import { speechRuns } from "./runs.ts";
 
 export interface SpeechCommand {
   readonly program: string;
   readonly args: readonly string[];
 }
 
-/** A language tag, or nothing: what is no tag never reaches a command line. */
+/** The spoken runs of an utterance, without `kept` ones; adjacent runs of one language are joined. */
+export function speechRuns({ runs }: Pick<Utterance, "runs">): Pick<Run, "text" | "language">[] {
+  const spoken: { text: string; language: string | undefined }[] = [];
+  for (const { text, language, kept } of runs) {
+    if (kept || !/[\p{L}\p{N}]/u.test(text)) continue;
+    const last = spoken.at(-1);
+    if (last && last.language === language) last.text += text;
+    else spoken.push({ text: text.trim(), language });
+  }
+  return spoken;
+}
+
+/** A valid language tag or undefined: nothing else reaches a command line. */
 const tagOf = (language: string | undefined): string | undefined =>
   language !== undefined && /^[a-z]{2,3}(?:-[a-z0-9]{2,8}){0,3}$/i.test(language)
     ? language.toLowerCase()
@@ -19,7 +31,7 @@ const tagOf = (language: string | undefined): string | undefined =>
 
 export function espeakCommand(language: string | undefined, wpm: number, wav?: string): SpeechCommand {
   const tag = tagOf(language);
-  // espeak-ng calls Mandarin cmn; regions it does not know would be an error, so only the language is given.
+  // espeak-ng names Mandarin cmn, and fails on unknown regions: pass the language only.
   const voice = tag && (tag.startsWith("zh") ? "cmn" : tag.split("-")[0]!);
   const args = [
     ...(voice ? ["-v", voice] : []),
@@ -30,7 +42,7 @@ export function espeakCommand(language: string | undefined, wpm: number, wav?: s
   return { program: "espeak-ng", args: wav === undefined ? args : [...args, "-w", wav] };
 }
 
-/** Names of voices by language, as `say -v ?` lists them. */
+/** Voice names by language, parsed from `say -v ?`. */
 export function macVoices(listing: string): Map<string, string> {
   const voices = new Map<string, string>();
   for (const [, name, tag] of listing.matchAll(/^(.+?)\s{2,}([a-z]{2,3}_[A-Z0-9]{2,4})\s+#/gmu)) {
@@ -55,7 +67,7 @@ export function sayCommand(
 }
 
 export function powershellCommand(language: string | undefined, wpm: number): SpeechCommand {
-  // SAPI's rate goes from -10 to 10, about 175 words a minute being 0.
+  // SAPI rates range from -10 to 10; 0 is about 175 words a minute.
   const rate = Math.max(-10, Math.min(10, Math.round((wpm - 175) / 20)));
   const tag = tagOf(language);
   const script = [
@@ -80,14 +92,14 @@ interface ProgramVoiceOptions {
   can(language: string): boolean;
 }
 
-/** One child per run; stopping ends that child and no other program's speech. */
+/** One child process per run; stopping ends only that process. */
 export function createProgramVoice({ rate = 175, command, can }: ProgramVoiceOptions): Voice {
   let child: ChildProcess | undefined;
   let turn = 0;
   const speak = (text: string, { program, args }: SpeechCommand): Promise<void> =>
     new Promise((resolve, reject) => {
       child = spawn(program, [...args], { stdio: ["pipe", "ignore", "ignore"] });
-      // Stopped, it has no code; with one it failed, and nobody has heard a word.
+      // A stopped process has no exit code; a non-zero code means that nothing was spoken.
       child
         .on("error", reject)
         .on("close", (code) => (code ? reject(new Error(`${program} ended with ${code}.`)) : resolve()));
@@ -112,7 +124,7 @@ export function createProgramVoice({ rate = 175, command, can }: ProgramVoiceOpt
   };
 }
 
-/** The languages espeak-ng has, as it lists them. */
+/** Language codes parsed from `espeak-ng --voices`. */
 const espeakLanguages = (listing: string): Set<string> =>
   new Set([...listing.matchAll(/^\s*\d+\s+([a-z]{2,3})/gmu)].map(([, tag]) => tag!));
 

@@ -1,11 +1,11 @@
 /**
- * speech-dispatcher by its own protocol (SSIP): language and rate per run, an end for every message, and `CANCEL SELF`,
- * which silences this program and leaves the person's screen reader alone.
+ * Speech through speech-dispatcher's protocol (SSIP): language and rate per run, a notification at the end of each message,
+ * and `CANCEL SELF`, which stops this client only and not the person's screen reader.
  */
 import { connect } from "node:net";
 import type { Utterance } from "../subscriber/announcer.ts";
 import type { Voice } from "../subscriber/voice.ts";
-import { speechRuns } from "./runs.ts";
+import { speechRuns } from "./speech-programs.ts";
 
 export interface SsipOptions {
   /** Default: $XDG_RUNTIME_DIR/speech-dispatcher/speechd.sock. */
@@ -13,16 +13,16 @@ export interface SsipOptions {
   /** Words a minute. */
   readonly rate?: number;
   readonly module?: string;
-  /** Languages this voice has, where the module does not list them. */
+  /** Languages of this voice, if the module does not list them. */
   readonly languages?: readonly string[];
 }
 
-/** Rate 0 is about this fast; the scale ends at -100 and 100. */
+/** Words a minute at rate 0; rates range from -100 to 100. */
 const USUAL_WPM = 175;
 export const ssipRate = (wpm: number): number =>
   Math.max(-100, Math.min(100, Math.round(((wpm - USUAL_WPM) / (wpm < USUAL_WPM ? 95 : 275)) * 100)));
 
-/** A line that is only a dot would end the message. */
+/** Escapes leading dots: a line with only a dot would end the message. */
 export const ssipBody = (text: string): string =>
   text
     .split(/\r?\n/u)
@@ -54,7 +54,7 @@ export async function createSpeechDispatcherVoice(options: SsipOptions = {}): Pr
     if (line[3] === "-") return;
     const reply = { code, lines };
     lines = [];
-    // 702 is the end, 703 a cancel; the first line of a notice is the message's number.
+    // 702 is the end, 703 a cancel; the first line of a notification is the message id.
     if (code >= 700) {
       if (code === 702 || code === 703) finish(reply.lines[0]!);
     } else waiting.shift()?.(reply);
@@ -117,7 +117,7 @@ export async function createSpeechDispatcherVoice(options: SsipOptions = {}): Pr
       turn++;
       void command("CANCEL SELF");
     },
-    // A module that lists nothing is taken at its word that it speaks what it is set to.
+    // A module that lists no voices is assumed to support every language.
     can: (language) => known.size === 0 || known.has(language.split("-")[0]!.toLowerCase()),
     async close() {
       socket.end("QUIT\r\n");
