@@ -105,30 +105,45 @@ const joined = (cells: readonly (readonly Inline[])[]): Inline[] =>
 
 function speakInline(nodes: readonly Inline[], details: string[], inLink = false): Segment[] {
   const said: Segment[] = [];
+  let afterNote = false;
   const add = (segment: Segment) => {
+    // Without a space, "5[^1]4" and "6[5](…)" would be spoken as 54 and 65.
+    const joins =
+      typeof segment === "string"
+        ? afterNote && /^[\p{L}\p{N}]/u.test(segment)
+        : afterNote || (segment.key !== "struck" && /\p{N}$/u.test(`${said.at(-1)}`));
+    afterNote = false;
+    if (joins) add(" ");
     const last = said.at(-1);
     if (typeof segment === "string" && typeof last === "string") said[said.length - 1] = last + segment;
     else said.push(segment);
   };
-  for (const node of nodes) {
-    if (typeof node === "string") {
-      add(node);
-      continue;
-    }
+  const visit = (node: Inline): void => {
+    if (typeof node === "string") return add(node);
     const { kind, target, title } = node;
-    if (kind === "note") continue;
-    const isLink = kind === "link" || kind === "image" || kind === "address";
-    const text =
-      kind === "address"
-        ? [/^https?:\/\/(?:www\.)?([^/?#]+)/iu.exec(target)?.[1] ?? target]
-        : speakInline(node.nodes, details, inLink || kind === "link" || kind === "image");
-    if (kind === "struck") add({ key: "struck", text });
-    // An address as the label of a link is one link.
-    else if (!isLink || (inLink && kind !== "image")) text.forEach(add);
-    else if (text.length > 0) add({ key: kind === "image" ? "image" : "link", text });
-    const known = kind !== "address" && details.at(-1) === target;
-    if (isLink && !known && /^https?:\/\//iu.test(target)) details.push(target);
-    if (title !== "") details.push(title);
-  }
+    switch (kind) {
+      case "note":
+        afterNote = true;
+        return;
+      case "struck":
+        return add({ key: "struck", text: speakInline(node.nodes, details, inLink) });
+      case "link":
+      case "image":
+      case "address": {
+        const host = /^https?:\/\/(?:www\.)?([^/?#]+)/iu.exec(target)?.[1] ?? target;
+        const text = kind === "address" ? [host] : speakInline(node.nodes, details, true);
+        // An address as the label of a link is one link.
+        if (inLink) text.forEach(add);
+        else if (text.length > 0) add({ key: kind === "image" ? "image" : "link", text });
+        const known = kind !== "address" && details.at(-1) === target;
+        if (!known && /^https?:\/\//iu.test(target)) details.push(target);
+        if (title !== "") details.push(title);
+        return;
+      }
+      default:
+        node.nodes.forEach(visit);
+    }
+  };
+  nodes.forEach(visit);
   return said;
 }

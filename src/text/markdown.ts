@@ -224,8 +224,6 @@ function parseInline(source: string): Inline[] {
         addText(whole);
         continue;
       }
-      // "6[5](…)" is not 65.
-      if (/\p{N}/u.test(source[match.index - 1] ?? "")) text += " ";
       const nodes = parseInline(label);
       add(nodeOf(alt === undefined ? "link" : "image", nodes, target, caption ?? title));
     } else if (angled ?? bare) {
@@ -235,10 +233,7 @@ function parseInline(source: string): Inline[] {
       add(nodeOf("address", [], address.slice(0, end)));
       text += address.slice(end);
     } else if (code !== undefined) add(nodeOf("code", [code]));
-    else {
-      add(nodeOf("note", [whole]));
-      if (/^[\p{L}\p{N}]/u.test(source.slice(at, at + 2))) text += " ";
-    }
+    else add(nodeOf("note", [whole]));
   }
   addText(source.slice(at));
   return parseEmphasis(text, found, 0);

@@ -300,6 +300,8 @@ describe("markdown, read aloud", () => {
     fc.assert(
       fc.property(pieces, cuts, boundaries, fc.boolean(), (given, sizes, boundary, typed) => {
         const text = given.map((piece, index) => (piece === "word" ? `w${index}z` : piece)).join("");
+        // Two of "~~" in a row open a code fence, and code is read on request only.
+        fc.pre(!text.includes("~~~"));
         const event = eventsOf();
         const ear = new Ear({ boundary });
         for (let at = 0, turn = 0; at < text.length; turn++) {
