@@ -51,11 +51,11 @@ export class Checker {
     let state =
       this.#sessions.get(session_id) ??
       startLifecycle({
-        event_ids: "trusted",
+        eventIds: "trusted",
         replies: "unseen",
         // What began before this page was opened is not held against anybody.
         joined: event.type === "aaep:agent.session.started" ? "start" : "mid",
-        state_chain: "exact",
+        stateChain: "exact",
       });
     if (event.extensions?.["earshot"]?.["gap"] !== undefined) state = gapLifecycle(state);
     const step = stepLifecycle(state, event);

@@ -63,10 +63,10 @@ export function createStreamCheck({
       let state =
         sessions.get(session_id) ??
         startLifecycle({
-          event_ids: "trusted",
+          eventIds: "trusted",
           replies: "unseen",
           joined: complete || event.type === STARTED ? "start" : "mid",
-          state_chain: sampled ? "sampled" : "exact",
+          stateChain: sampled ? "sampled" : "exact",
         });
       if (own?.["gap"] !== undefined) state = gapLifecycle(state);
       const step = stepLifecycle(state, event);

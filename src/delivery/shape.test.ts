@@ -156,7 +156,7 @@ describe("who cannot answer", () => {
   });
 
   it("sees the question if it only forwards it (CON-01)", () => {
-    const forwarder = { ...termsOf(), extension_terms: { earshot: { view_prompts: true } } };
+    const forwarder = { ...termsOf(), extensionTerms: { earshot: { view_prompts: true } } };
     const event = confirm("rpl_1", "Go.");
     expect(applyShape({ seq: 1, event }, shapeOf(forwarder), undefined)).toMatchObject({
       reply_token: "rpl_1",

@@ -46,9 +46,9 @@ export function shapeOf(terms: Terms, registry: ExtensionRegistry = {}): Shape {
   const honored = BOUNDARIES.filter((boundary) => terms.boundaries.includes(boundary));
   const low = terms.load === "low";
   const boundary = (low ? honored.at(-1) : honored[0]) ?? "sentence";
-  const verbosity = low && !terms.verbosity_given ? "terse" : terms.verbosity;
+  const verbosity = low && !terms.verbosityGiven ? "terse" : terms.verbosity;
   const prefixes = Object.keys(registry).filter((prefix) => terms.extensions.includes(registry[prefix]!));
-  const views = terms.extension_terms["earshot"]?.["view_prompts"] === true;
+  const views = terms.extensionTerms["earshot"]?.["view_prompts"] === true;
   const confirmation = terms.confirmation || views;
   const clarification = terms.clarification || views;
   const { include, exclude } = terms.filters;

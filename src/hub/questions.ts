@@ -332,7 +332,7 @@ export class QuestionRegistry {
   /** The longest time any of the listeners needs, within the operator's ceiling (CON-47). */
   timeoutFor(type: string, session: AskingSession, seconds: number): number {
     const needs = this.answerable(type, session).map(({ terms }) =>
-      Number(terms.extension_terms[EXTENSION_PREFIX]?.["minimum_timeout_seconds"] ?? 0),
+      Number(terms.extensionTerms[EXTENSION_PREFIX]?.["minimum_timeout_seconds"] ?? 0),
     );
     return Math.min(86_400, Math.max(seconds, ...needs));
   }

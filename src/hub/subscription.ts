@@ -92,7 +92,7 @@ export class Subscription implements SubscriptionHandle {
   /** SSE always resumes; other transports need our extension; stdio ends with its process. */
   get resumable(): boolean {
     if (this.transport === "stdio") return false;
-    return this.transport === "sse" || this.terms.extension_terms["earshot"]?.["resume"] === true;
+    return this.transport === "sse" || this.terms.extensionTerms["earshot"]?.["resume"] === true;
   }
 
   answers(type: string): boolean {

@@ -110,7 +110,7 @@ export class Interruption {
 
   #endText({ output_id, content_type, language }: Past["outputs"][number]): void {
     const stage = this.#stage;
-    const { next_position: position } = stage.openOutputs.get(output_id ?? "") ?? { next_position: 0 };
+    const { nextPosition: position } = stage.openOutputs.get(output_id ?? "") ?? { nextPosition: 0 };
     const fields = { chunk: "", position, complete: true, coalesce_hint: "completion" };
     void stage.stream({ ...fields, output_id, content_type, language }, language ?? stage.language);
   }

@@ -7,7 +7,7 @@ import { type Lifecycle, type Resolution, startLifecycle, stepLifecycle } from "
 import type { AgentEvent, OutputStreaming } from "../protocol/types.ts";
 
 /** What a session of ours checks itself by: its ids come from a generator, and it knows every answer. */
-export const LIFE = { event_ids: "trusted", replies: "seen" } as const;
+export const LIFE = { eventIds: "trusted", replies: "seen" } as const;
 
 export interface Past {
   readonly session_id: string;

@@ -56,9 +56,9 @@ export function createRelay(hub: Hub, ids: Ids, replays: () => void): Relay {
       session_id: ids("sess"),
       tokens: new Map<string, string>(),
       life: startLifecycle({
-        event_ids: "trusted",
+        eventIds: "trusted",
         replies: "unseen",
-        state_chain: "sampled",
+        stateChain: "sampled",
         joined: recorded && event.type !== "aaep:agent.session.started" ? "mid" : "start",
       }),
       last: {},

@@ -79,17 +79,17 @@ export class Stage {
   }
 
   get state(): string {
-    return this.#life.current_state ?? "idle";
+    return this.#life.currentState ?? "idle";
   }
   get ended(): boolean {
     return this.#life.phase === "ended";
   }
-  get openTools(): Lifecycle["open_tools"] {
-    return this.#life.open_tools;
+  get openTools(): Lifecycle["openTools"] {
+    return this.#life.openTools;
   }
-  get openOutputs(): Lifecycle["open_outputs"] {
+  get openOutputs(): Lifecycle["openOutputs"] {
     this.#catchUp();
-    return this.#life.open_outputs;
+    return this.#life.openOutputs;
   }
   get signal(): AbortSignal {
     return this.#abort.signal;

@@ -63,7 +63,7 @@ export const clusterStart = (text: string, index: number): number =>
 
 /** Cut between grapheme clusters so that it fits, with a sign that it was cut (CON-41). */
 function cutToFit(text: string, most = MOST): string {
-  const fitsIn = fitsBytes(text, EMIT_LIMITS.string_bytes);
+  const fitsIn = fitsBytes(text, EMIT_LIMITS.stringBytes);
   if (fitsIn && (text.length <= most || codePoints(text) <= most)) return text;
   const sign = "…";
   let end = 0;
@@ -72,7 +72,7 @@ function cutToFit(text: string, most = MOST): string {
   for (const point of text) {
     points++;
     bytes += utf8Length(point);
-    if (points > most || bytes > EMIT_LIMITS.string_bytes) break;
+    if (points > most || bytes > EMIT_LIMITS.stringBytes) break;
     end += point.length;
   }
   return `${text.slice(0, clusterStart(text.slice(0, 2 * most), end))}${sign}`;

@@ -141,7 +141,7 @@ describe("a legal session", () => {
             sampled.push(isMerged ? { ...event, from_state: from! } : one);
             if (isMerged) from = undefined;
           }
-          expect(checkSession(sampled, { ...options, state_chain: "sampled", ended: true })).toEqual([]);
+          expect(checkSession(sampled, { ...options, stateChain: "sampled", ended: true })).toEqual([]);
         },
       ),
       RUNS,
@@ -232,7 +232,7 @@ const FAULTS: Fault[] = [
     id: "SEQ-06",
     also: ["SEQ-19"],
     inject: (script, at, w) => {
-      const current = fold(script.slice(0, at)).current_state!;
+      const current = fold(script.slice(0, at)).currentState!;
       return insert(script, at, w.state(current, "here"), w.state("elsewhere", current));
     },
   },

@@ -46,7 +46,7 @@ interface Consent {
 
 interface TrackedOutput extends OpenOutput {
   /** The lowest valid position of more text: two chunks share a position only if one is empty (CON-10). */
-  readonly min_text_position: number;
+  readonly minTextPosition: number;
 }
 
 interface TrackedQuestion extends OpenQuestion {
@@ -58,10 +58,10 @@ interface TrackedQuestion extends OpenQuestion {
 export interface State extends Lifecycle {
   readonly rules: Rules;
   /** False once events may have been missed. */
-  readonly past_known: boolean;
+  readonly pastKnown: boolean;
   /** Undefined: session.started may have been sent before we joined. */
   readonly started: boolean | undefined;
-  readonly event_ids: GrowingSet;
+  readonly eventIds: GrowingSet;
   readonly clock: string;
   readonly numbering: "unknown" | "on" | "off" | "mixed";
   readonly number: number;
@@ -73,13 +73,13 @@ export interface State extends Lifecycle {
   /** Counts state changes that may mean a question was answered, where replies are not seen. */
   readonly turn: number;
   /** A question was asked and the session has not entered awaiting_input yet. */
-  readonly awaiting_due: boolean;
+  readonly awaitingDue: boolean;
   readonly invoked: GrowingSet;
   readonly completed: GrowingSet;
-  readonly closed_outputs: GrowingSet;
+  readonly closedOutputs: GrowingSet;
   readonly consents: readonly Consent[];
-  readonly open_outputs: ReadonlyMap<string, TrackedOutput>;
-  readonly open_questions: ReadonlyMap<string, TrackedQuestion>;
+  readonly openOutputs: ReadonlyMap<string, TrackedOutput>;
+  readonly openQuestions: ReadonlyMap<string, TrackedQuestion>;
 }
 
 /** One step: `next` is a fresh copy, and the only thing the step may write to. */
@@ -153,23 +153,23 @@ export const isQuestion = (event: AgentEvent): event is QuestionEvent =>
   event.type === CONFIRMATION || event.type === CLARIFICATION;
 
 const nothingOpen = () => ({
-  event_ids: emptySet(),
+  eventIds: emptySet(),
   invoked: emptySet(),
   completed: emptySet(),
-  closed_outputs: emptySet(),
+  closedOutputs: emptySet(),
   consents: [],
-  open_tools: [],
-  open_outputs: new Map(),
-  open_questions: new Map(),
+  openTools: [],
+  openOutputs: new Map(),
+  openQuestions: new Map(),
 });
 
 export function startLifecycle(options: LifecycleOptions = {}): Lifecycle {
   const visible = options.visible ?? (() => true);
   const rules: State["rules"] = {
-    states: options.state_chain !== "sampled" && visible(STATE),
+    states: options.stateChain !== "sampled" && visible(STATE),
     replies: options.replies === "seen",
-    ids: options.event_ids !== "trusted",
-    whole: !options.visible && options.state_chain !== "sampled",
+    ids: options.eventIds !== "trusted",
+    whole: !options.visible && options.stateChain !== "sampled",
     started: visible(STARTED),
     terminal: TERMINALS.every((type) => visible(type)),
     invoked: visible("aaep:agent.tool.invoked"),
@@ -181,9 +181,9 @@ export function startLifecycle(options: LifecycleOptions = {}): Lifecycle {
     ...nothingOpen(),
     phase: rules.started ? "before" : "unknown",
     terminal: undefined,
-    current_state: "idle",
+    currentState: "idle",
     rules,
-    past_known: true,
+    pastKnown: true,
     started: rules.started ? false : undefined,
     clock: "",
     numbering: "unknown",
@@ -192,7 +192,7 @@ export function startLifecycle(options: LifecycleOptions = {}): Lifecycle {
     moved: false,
     implied: [],
     turn: 0,
-    awaiting_due: false,
+    awaitingDue: false,
   };
   return options.joined === "mid" ? gapLifecycle(full) : full;
 }
@@ -204,19 +204,19 @@ export function gapLifecycle(state: Lifecycle): Lifecycle {
   const missed: State = {
     ...full,
     phase: "unknown",
-    past_known: false,
+    pastKnown: false,
     started: full.started || undefined,
-    current_state: undefined,
+    currentState: undefined,
     chain: undefined,
     moved: true,
     implied: [],
-    awaiting_due: false,
+    awaitingDue: false,
     clock: "",
     numbering: "unknown",
     consents: [],
-    open_tools: [],
-    open_outputs: new Map(),
-    open_questions: new Map(),
+    openTools: [],
+    openOutputs: new Map(),
+    openQuestions: new Map(),
   };
   return missed;
 }
@@ -255,8 +255,8 @@ function afterEnd(step: Step): void {
 /** A subscriber that rejoins gets every open question again, unchanged (CON-16). */
 function isResent({ next, event }: Step): boolean {
   if (!isQuestion(event)) return false;
-  if (next.open_questions.get(event.reply_token)?.event_id === event.event_id) return true;
-  if (next.past_known || !has(next.event_ids, event.event_id)) return false;
+  if (next.openQuestions.get(event.reply_token)?.event_id === event.event_id) return true;
+  if (next.pastKnown || !has(next.eventIds, event.event_id)) return false;
   trackQuestion(next, event);
   next.phase = "open";
   return true;
@@ -265,14 +265,14 @@ function isResent({ next, event }: Step): boolean {
 function checkEnvelope(step: Step): void {
   const { next, event } = step;
   if (next.rules.ids) {
-    if (has(next.event_ids, event.event_id)) {
+    if (has(next.eventIds, event.event_id)) {
       fail(step, "ENV-10", `event_id ${event.event_id} was used before; each event needs a new one.`);
     }
-    next.event_ids = add(next.event_ids, event.event_id);
+    next.eventIds = add(next.eventIds, event.event_id);
   }
   // After a (re)join the first events describe the past: questions keep their old timestamp, a summary has a newer one.
   const isCatchUp =
-    !next.past_known && (isQuestion(event) || (event.type === STATE && event.from_state === event.to_state));
+    !next.pastKnown && (isQuestion(event) || (event.type === STATE && event.from_state === event.to_state));
   if (!isCatchUp) {
     if (next.clock && isEarlier(event.timestamp, next.clock)) {
       fail(
@@ -302,7 +302,7 @@ function checkNumber(step: Step): void {
   if (number === undefined || next.numbering === "mixed") return;
   const expected = isFirst ? 0 : next.number + 1;
   const isWrong = isFirst
-    ? next.past_known && next.rules.whole && number !== 0
+    ? next.pastKnown && next.rules.whole && number !== 0
     : next.rules.whole
       ? number !== expected
       : number < expected;
@@ -360,12 +360,12 @@ function checkOutput(step: Step, event: OutputStreaming): void {
   const { next } = step;
   const { chunk, position, complete } = event;
   const key = event.output_id ?? "";
-  if (has(next.closed_outputs, key)) {
+  if (has(next.closedOutputs, key)) {
     fail(step, "SEQ-21", `${outputName(key)} was already complete; send more text as a new output.`);
     return;
   }
-  const open = next.open_outputs.get(key);
-  const lowest = open ? Math.max(open.position, chunk ? open.min_text_position : 0) : 0;
+  const open = next.openOutputs.get(key);
+  const lowest = open ? Math.max(open.position, chunk ? open.minTextPosition : 0) : 0;
   if (position < lowest) {
     fail(
       step,
@@ -373,17 +373,17 @@ function checkOutput(step: Step, event: OutputStreaming): void {
       `${outputName(key)} has reached position ${lowest}; a chunk at ${position} goes back.`,
     );
   }
-  const outputs = new Map(next.open_outputs);
-  next.open_outputs = outputs;
+  const outputs = new Map(next.openOutputs);
+  next.openOutputs = outputs;
   if (complete) {
     outputs.delete(key);
-    next.closed_outputs = add(next.closed_outputs, key);
+    next.closedOutputs = add(next.closedOutputs, key);
     return;
   }
   outputs.set(key, {
     position,
-    next_position: position + codePoints(chunk),
-    min_text_position: chunk ? position + 1 : (open?.min_text_position ?? 0),
+    nextPosition: position + codePoints(chunk),
+    minTextPosition: chunk ? position + 1 : (open?.minTextPosition ?? 0),
   });
 }
 
@@ -393,7 +393,7 @@ function changeState(step: Step, { from_state: from, to_state: to }: StateChange
   const { next } = step;
   const isSummary = from === to; // CON-26
   // After a gap a summary is newer than the replayed events, so it neither matches their state chain nor starts one.
-  const chain = isSummary && !next.past_known ? undefined : next.chain;
+  const chain = isSummary && !next.pastKnown ? undefined : next.chain;
   if (next.rules.states && chain !== undefined && from !== chain) {
     if (!next.moved) {
       fail(step, "SEQ-05", `The first state.changed has from_state "${from}"; a session starts as "idle".`);
@@ -405,28 +405,28 @@ function changeState(step: Step, { from_state: from, to_state: to }: StateChange
       );
     }
   }
-  next.current_state = to;
+  next.currentState = to;
   next.implied = [];
   if (isSummary) {
-    next.chain = next.past_known ? to : undefined;
+    next.chain = next.pastKnown ? to : undefined;
     next.turn++;
     return;
   }
   next.chain = to;
   next.moved = true;
   if (to !== AWAITING_INPUT) {
-    if (next.awaiting_due)
+    if (next.awaitingDue)
       fail(step, "SEQ-19", `A question is open, but the state changed to "${to}" instead of awaiting_input.`);
     next.turn++;
     // Where replies are not seen, leaving awaiting_input means answered or withdrawn (CON-13, CON-27).
-    if (!next.rules.replies && next.open_questions.size) next.open_questions = new Map();
+    if (!next.rules.replies && next.openQuestions.size) next.openQuestions = new Map();
   }
-  next.awaiting_due = false;
+  next.awaitingDue = false;
 }
 
 function endSession(step: Step, type: TerminalType): void {
   const { next } = step;
-  for (const { tool, tool_call_id: call } of next.open_tools) {
+  for (const { tool, tool_call_id: call } of next.openTools) {
     const name = call ? `${tool} (${call})` : tool;
     fail(
       step,
@@ -435,7 +435,7 @@ function endSession(step: Step, type: TerminalType): void {
     );
   }
   if (next.rules.output) {
-    for (const key of next.open_outputs.keys()) {
+    for (const key of next.openOutputs.keys()) {
       fail(
         step,
         "SEQ-20",
@@ -458,7 +458,7 @@ function invokeTool(step: Step, event: ToolInvoked): void {
     next.invoked = add(next.invoked, call);
   }
   next.invoked = add(next.invoked, toolNameKey(tool));
-  if (next.rules.completed) next.open_tools = [...next.open_tools, { tool, tool_call_id: call }];
+  if (next.rules.completed) next.openTools = [...next.openTools, { tool, tool_call_id: call }];
   consumeConsent(step, event);
 }
 
@@ -475,7 +475,7 @@ function consumeConsent(step: Step, { tool, tool_call_id: call, irreversible }: 
     irreversible && !linked ? next.consents.filter((one) => one.tool_call_id === undefined) : [];
   const consent = linked ?? unlinked.find(isGrant) ?? unlinked.at(-1);
   const isGranted = consent !== undefined && isGrant(consent);
-  const isCertain = linked !== undefined || (next.past_known && next.rules.confirmation);
+  const isCertain = linked !== undefined || (next.pastKnown && next.rules.confirmation);
   if (isCertain && !isGranted) {
     if (consent?.outcome === "reject") {
       fail(
@@ -498,14 +498,14 @@ function consumeConsent(step: Step, { tool, tool_call_id: call, irreversible }: 
   }
   if (!consent || !(isGranted || linked)) return;
   next.consents = next.consents.filter((one) => one !== consent);
-  if (!next.rules.replies) next.open_questions = without(next.open_questions, consent.reply_token);
+  if (!next.rules.replies) next.openQuestions = without(next.openQuestions, consent.reply_token);
 }
 
 function completeTool(step: Step, { tool, tool_call_id: call }: ToolCompleted): void {
   const { next } = step;
   const alreadyCompleted = call !== undefined && has(next.completed, call);
-  const open = findOpen(next.open_tools, tool, call, alreadyCompleted);
-  const isCertain = next.past_known && next.rules.invoked && next.rules.completed;
+  const open = findOpen(next.openTools, tool, call, alreadyCompleted);
+  const isCertain = next.pastKnown && next.rules.invoked && next.rules.completed;
   if (open) {
     if (open.tool !== tool) {
       fail(
@@ -514,7 +514,7 @@ function completeTool(step: Step, { tool, tool_call_id: call }: ToolCompleted): 
         `Call ${call} was invoked as ${open.tool} and completed as ${tool}; use one name.`,
       );
     }
-    next.open_tools = next.open_tools.filter((one) => one !== open);
+    next.openTools = next.openTools.filter((one) => one !== open);
   } else if (alreadyCompleted) {
     fail(step, "SEQ-10", `Call ${call} was completed before; complete each call exactly once.`);
   } else if (isCertain && call === undefined && has(next.invoked, toolNameKey(tool))) {
@@ -551,7 +551,7 @@ function askQuestion(step: Step, event: QuestionEvent): void {
   const link = linkOf(event);
   const duplicate =
     event.type === CONFIRMATION &&
-    [...next.open_questions.values()].find(
+    [...next.openQuestions.values()].find(
       (one) =>
         one.type === CONFIRMATION &&
         (one.text === event.action || (link !== undefined && one.tool_call_id === link)) &&
@@ -563,8 +563,7 @@ function askQuestion(step: Step, event: QuestionEvent): void {
       "SEQ-25",
       `A question about the same action is open ("${duplicate.text}"); wait for its reply.`,
     );
-  if (next.rules.states && next.chain !== undefined && next.chain !== AWAITING_INPUT)
-    next.awaiting_due = true;
+  if (next.rules.states && next.chain !== undefined && next.chain !== AWAITING_INPUT) next.awaitingDue = true;
   trackQuestion(next, event);
 }
 
@@ -576,7 +575,7 @@ const linkOf = (event: QuestionEvent): string | undefined => {
 function trackQuestion(next: Step["next"], event: QuestionEvent): void {
   const { reply_token, event_id, type } = event;
   const tool_call_id = linkOf(event);
-  next.open_questions = new Map(next.open_questions).set(reply_token, {
+  next.openQuestions = new Map(next.openQuestions).set(reply_token, {
     type,
     event_id,
     text: type === CONFIRMATION ? event.action : event.question,
@@ -595,7 +594,7 @@ function trackQuestion(next: Step["next"], event: QuestionEvent): void {
 function resolveQuestion(state: State, { reply_token, outcome }: Resolution): State {
   return {
     ...state,
-    open_questions: without(state.open_questions, reply_token),
+    openQuestions: without(state.openQuestions, reply_token),
     consents: state.consents.map((one) =>
       one.reply_token === reply_token && one.outcome === "asked" ? { ...one, outcome } : one,
     ),

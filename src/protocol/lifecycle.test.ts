@@ -93,7 +93,7 @@ describe("the chain of states", () => {
   it("may jump where states are sampled, and where the stream was joined midway", () => {
     const w = createWriter();
     const jump = [w.started(), w.state("deciding", "thinking"), w.state("idle", "deciding")];
-    expect(ids(jump, { state_chain: "sampled" })).toEqual([]);
+    expect(ids(jump, { stateChain: "sampled" })).toEqual([]);
     expect(ids([w.state("deciding", "thinking"), w.state("thinking", "idle")], mid)).toEqual([]);
     expect(ids([w.state("deciding", "thinking"), w.state("idle", "deciding")], mid)).toEqual(["SEQ-06"]);
   });
@@ -102,9 +102,9 @@ describe("the chain of states", () => {
     const w = createWriter();
     const summary = w.state("writing_output", "writing_output");
     expect(
-      ids([summary, w.state("thinking", "calling_tool"), summary], { ...mid, event_ids: "trusted" }),
+      ids([summary, w.state("thinking", "calling_tool"), summary], { ...mid, eventIds: "trusted" }),
     ).toEqual([]);
-    expect(fold([summary], startLifecycle(mid)).current_state).toBe("writing_output");
+    expect(fold([summary], startLifecycle(mid)).currentState).toBe("writing_output");
   });
 
   it("shows awaiting_input around a question", () => {
@@ -117,7 +117,7 @@ describe("the chain of states", () => {
     ).toEqual([]);
     const without = [...start, question, w.state("thinking", "deciding")];
     expect(atLast(without)).toEqual(["SEQ-19"]);
-    expect(ids(without, { state_chain: "sampled" })).toEqual([]);
+    expect(ids(without, { stateChain: "sampled" })).toEqual([]);
   });
 });
 
@@ -253,7 +253,7 @@ describe("consent", () => {
     expect(ids([w.progress(), question, question], mid)).toEqual([]);
     const after = fold([question], gapLifecycle(fold(events)));
     expect(stepLifecycle(gapLifecycle(fold(events)), question).violations).toEqual([]);
-    expect(after.open_questions.get("rpl_1")?.text).toBe("Send it.");
+    expect(after.openQuestions.get("rpl_1")?.text).toBe("Send it.");
   });
 });
 
@@ -398,16 +398,16 @@ describe("the state", () => {
     expect(state).toMatchObject({
       phase: "open",
       terminal: undefined,
-      current_state: "thinking",
-      open_tools: [{ tool: "search", tool_call_id: "call_1" }],
-      open_outputs: new Map([["", { position: 0, next_position: 7 }]]),
-      open_questions: new Map([["rpl_1", { text: "Send it.", tool_call_id: "call_2" }]]),
+      currentState: "thinking",
+      openTools: [{ tool: "search", tool_call_id: "call_1" }],
+      openOutputs: new Map([["", { position: 0, nextPosition: 7 }]]),
+      openQuestions: new Map([["rpl_1", { text: "Send it.", tool_call_id: "call_2" }]]),
     });
     const ended = fold([w.cancelled()], state);
     expect(ended).toMatchObject({ phase: "ended", terminal: "aaep:agent.session.cancelled" });
     expect(gapLifecycle(ended)).toBe(ended);
-    expect([ended.open_tools.length, ended.open_outputs.size, ended.open_questions.size]).toEqual([0, 0, 0]);
+    expect([ended.openTools.length, ended.openOutputs.size, ended.openQuestions.size]).toEqual([0, 0, 0]);
     expect(startLifecycle().phase).toBe("before");
-    expect(startLifecycle(mid)).toMatchObject({ phase: "unknown", current_state: undefined });
+    expect(startLifecycle(mid)).toMatchObject({ phase: "unknown", currentState: undefined });
   });
 });

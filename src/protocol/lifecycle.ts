@@ -32,11 +32,11 @@ export interface LifecycleOptions {
    */
   visible?: (type: string) => boolean;
   /** "sampled": delivery may merge or drop state.changed events, so one may not start where the last one ended. */
-  state_chain?: "exact" | "sampled";
+  stateChain?: "exact" | "sampled";
   /** "seen": resolutions are fed in and only an accept authorises a call. "unseen": having asked is enough. */
   replies?: "seen" | "unseen";
   /** "trusted": the id generator cannot repeat itself, so no ids are kept for comparison. */
-  event_ids?: "checked" | "trusted";
+  eventIds?: "checked" | "trusted";
 }
 
 export interface OpenTool {
@@ -48,7 +48,7 @@ export interface OpenOutput {
   /** Where the last chunk began. */
   readonly position: number;
   /** Where the next chunk begins, in code points (CON-10). */
-  readonly next_position: number;
+  readonly nextPosition: number;
 }
 
 export interface OpenQuestion {
@@ -70,12 +70,12 @@ export interface Lifecycle {
   readonly phase: "unknown" | "before" | "open" | "ended";
   readonly terminal: TerminalType | undefined;
   /** Undefined when joined mid-session and no state.changed has come yet. */
-  readonly current_state: string | undefined;
-  readonly open_tools: readonly OpenTool[];
+  readonly currentState: string | undefined;
+  readonly openTools: readonly OpenTool[];
   /** By output_id; "" is the output without one. */
-  readonly open_outputs: ReadonlyMap<string, OpenOutput>;
+  readonly openOutputs: ReadonlyMap<string, OpenOutput>;
   /** By reply_token. */
-  readonly open_questions: ReadonlyMap<string, OpenQuestion>;
+  readonly openQuestions: ReadonlyMap<string, OpenQuestion>;
 }
 
 export type LifecycleInput = AgentEvent | Resolution;
@@ -124,7 +124,7 @@ export function checkStream(events: Iterable<LifecycleInput>, options: CheckOpti
     const id = event ? event.session_id : sessionOf.get((input as Resolution).reply_token);
     if (id === undefined) continue;
     if (event && isQuestion(event)) sessionOf.set(event.reply_token, id);
-    if (event && options.event_ids !== "trusted") {
+    if (event && options.eventIds !== "trusted") {
       // Ids are unique per producer, not only per session.
       const key = `${event.event_id} ${event.producer.agent_id}`;
       const owner = owners.get(key) ?? id;

@@ -3,14 +3,14 @@
 import type { Issue } from "./errors.ts";
 import { isObject } from "./formats.ts";
 
-export const EMIT_LIMITS = { bytes: 65_536, fields: 32, depth: 8, string_bytes: 16_384 } as const;
-export const RECEIVE_LIMITS = { bytes: 1_048_576, fields: 512, depth: 32, string_bytes: 1_048_576 } as const;
+export const EMIT_LIMITS = { bytes: 65_536, fields: 32, depth: 8, stringBytes: 16_384 } as const;
+export const RECEIVE_LIMITS = { bytes: 1_048_576, fields: 512, depth: 32, stringBytes: 1_048_576 } as const;
 
 export interface Limits {
   readonly bytes: number;
   readonly fields: number;
   readonly depth: number;
-  readonly string_bytes: number;
+  readonly stringBytes: number;
 }
 
 /** UTF-8 length, without encoding. Half of a surrogate pair counts as the replacement character it becomes. */
@@ -75,11 +75,11 @@ export function findLimitIssues(message: Record<string, unknown>, limits: Limits
     if (LONE_SURROGATE.test(text)) {
       add(path, "unicode", "The text holds half of a surrogate pair; send well-formed Unicode.", "ENV-33");
     }
-    if (!fitsBytes(text, limits.string_bytes)) {
+    if (!fitsBytes(text, limits.stringBytes)) {
       add(
         path,
         "string_size",
-        `The text is longer than ${limits.string_bytes} bytes; split it or link to it.`,
+        `The text is longer than ${limits.stringBytes} bytes; split it or link to it.`,
         "LIM-04",
       );
     }
@@ -157,7 +157,7 @@ function fieldsOf(message: Record<string, unknown>): number {
 }
 
 const fineText = (text: string, limits: Limits): boolean =>
-  !LONE_SURROGATE.test(text) && fitsBytes(text, limits.string_bytes);
+  !LONE_SURROGATE.test(text) && fitsBytes(text, limits.stringBytes);
 
 /** The same walk without a word: the size as counted there, or -1 where that one must say what is wrong. */
 function sizeIfFine(value: unknown, limits: Limits, depth: number): number {

@@ -151,7 +151,7 @@ describe("reading an acceptance (CON-15)", () => {
     expect(resolveTerms({}, {})).toEqual({
       max_events_per_second: Number.POSITIVE_INFINITY,
       verbosity: "normal",
-      verbosity_given: false,
+      verbosityGiven: false,
       languages: [],
       confirmation: false,
       clarification: false,
@@ -160,8 +160,8 @@ describe("reading an acceptance (CON-15)", () => {
       levels: [],
       extensions: [],
       load: "medium",
-      signed_only: false,
-      extension_terms: {},
+      signedOnly: false,
+      extensionTerms: {},
     });
     const request: Capabilities = {
       max_events_per_second: 2,
@@ -181,7 +181,7 @@ describe("reading an acceptance (CON-15)", () => {
     expect(resolveTerms(request, {})).toEqual({
       max_events_per_second: 2,
       verbosity: "terse",
-      verbosity_given: true,
+      verbosityGiven: true,
       languages: [],
       confirmation: true,
       clarification: true,
@@ -191,8 +191,8 @@ describe("reading an acceptance (CON-15)", () => {
       extensions: ["x:y"],
       load: "low",
       pace_wpm: 120,
-      signed_only: true,
-      extension_terms: {},
+      signedOnly: true,
+      extensionTerms: {},
     });
   });
 
@@ -219,7 +219,7 @@ describe("reading an acceptance (CON-15)", () => {
       confirmation: false,
       filters: { include: ["aaep:agent.tool.*"], exclude: [] },
       levels: [1],
-      extension_terms: { haptic: { loud: false } },
+      extensionTerms: { haptic: { loud: false } },
     });
   });
 
@@ -231,11 +231,11 @@ describe("reading an acceptance (CON-15)", () => {
   });
 
   it("keeps hostile names away from prototypes", () => {
-    const { extension_terms } = resolveTerms(
+    const { extensionTerms } = resolveTerms(
       {},
       JSON.parse('{"__proto__":{"polluted":1},"prototype":{},"scalar":1}'),
     );
-    expect(extension_terms).toEqual({});
-    expect(Object.getPrototypeOf(extension_terms)).toBe(Object.prototype);
+    expect(extensionTerms).toEqual({});
+    expect(Object.getPrototypeOf(extensionTerms)).toBe(Object.prototype);
   });
 });

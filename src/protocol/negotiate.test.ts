@@ -181,27 +181,25 @@ describe("a rejection (HS-10)", () => {
   });
 
   it("of disjoint languages happens only where the host is strict (CON-20)", () => {
-    expect(refuse({ languages: ["ha", "ig"] }, { strict_languages: true })).toMatchObject({
+    expect(refuse({ languages: ["ha", "ig"] }, { strictLanguages: true })).toMatchObject({
       reason_code: "capabilities_incompatible",
       reason_message:
         "Text in ha and ig was asked for. This agent speaks en-US and yo-NG. Ask again with one of its languages.",
     });
     const yoruba = { languages: { available: ["yo-NG"], primary: "yo-NG" } };
-    expect(refuse({}, { ...yoruba, strict_languages: true }).reason_message).toContain(
+    expect(refuse({}, { ...yoruba, strictLanguages: true }).reason_message).toContain(
       "Text in en-US is assumed where no language is named.",
     );
   });
 
   it("of disjoint levels happens only where replies are required (CON-45)", () => {
     const levels = { levels: [1, 2] as const };
-    expect(refuse({ supported_conformance_levels: [3] }, { ...levels, require_replies: true })).toMatchObject(
-      {
-        reason_code: "capabilities_incompatible",
-        reason_message: expect.stringContaining(
-          "This agent offers 1 and 2 and needs listeners that can answer.",
-        ),
-      },
-    );
+    expect(refuse({ supported_conformance_levels: [3] }, { ...levels, requireReplies: true })).toMatchObject({
+      reason_code: "capabilities_incompatible",
+      reason_message: expect.stringContaining(
+        "This agent offers 1 and 2 and needs listeners that can answer.",
+      ),
+    });
     const { honored_capabilities, negotiation_notes } = accept({ supported_conformance_levels: [3] }, levels);
     expect(honored_capabilities).not.toHaveProperty("supported_conformance_levels");
     expect(negotiation_notes).toBe("Conformance levels not offered here: 3. This agent offers 1 and 2.");

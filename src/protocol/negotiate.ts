@@ -89,7 +89,7 @@ export interface Terms {
   readonly max_events_per_second: number;
   readonly verbosity: Verbosity;
   /** Whether the listener chose it: at low load only an unchosen one gives way to terse (CON-22). */
-  readonly verbosity_given: boolean;
+  readonly verbosityGiven: boolean;
   /** Empty where none of the languages asked for can be served. */
   readonly languages: readonly string[];
   readonly confirmation: boolean;
@@ -101,9 +101,9 @@ export interface Terms {
   readonly extensions: readonly string[];
   readonly load: CognitiveLoad;
   readonly pace_wpm?: number;
-  readonly signed_only: boolean;
+  readonly signedOnly: boolean;
   /** What each extension agreed on, by prefix. */
-  readonly extension_terms: Readonly<Record<string, Record<string, unknown>>>;
+  readonly extensionTerms: Readonly<Record<string, Record<string, unknown>>>;
 }
 
 /** Absent in the acceptance means as requested, else the default; for languages and levels it means none (CON-15). */
@@ -114,7 +114,7 @@ export function resolveTerms(request: Capabilities, honored: Capabilities): Term
   return {
     max_events_per_second: rate >= UNLIMITED ? Infinity : rate,
     verbosity: filled.preferred_verbosity,
-    verbosity_given: request.preferred_verbosity !== undefined,
+    verbosityGiven: request.preferred_verbosity !== undefined,
     languages: [...(honored.languages ?? [])],
     confirmation: filled.supports_confirmation_reply,
     clarification: filled.supports_clarification_reply,
@@ -124,8 +124,8 @@ export function resolveTerms(request: Capabilities, honored: Capabilities): Term
     extensions: filled.supported_extensions,
     load: filled.cognitive_load,
     ...(agreed.pace_wpm !== undefined && { pace_wpm: agreed.pace_wpm }),
-    signed_only: filled.accept_signed_manifests_only,
-    extension_terms: Object.fromEntries(extensionEntries(honored)),
+    signedOnly: filled.accept_signed_manifests_only,
+    extensionTerms: Object.fromEntries(extensionEntries(honored)),
   };
 }
 
@@ -152,9 +152,9 @@ export interface Offer {
   /** Compact JWS; sent to listeners that insist on one. */
   signed_manifest?: string;
   /** Reject a listener none of whose languages is spoken, instead of serving it in another (CON-20). */
-  strict_languages?: boolean;
+  strictLanguages?: boolean;
   /** Reject a listener that shares no conformance level, instead of serving it without one (CON-45). */
-  require_replies?: boolean;
+  requireReplies?: boolean;
 }
 
 export interface ExtensionOffer {
@@ -288,28 +288,28 @@ const verbosity: Decide = ({ preferred_verbosity: wish }, { verbosities: written
   };
 };
 
-const languages: Decide = (asked, { languages: offered, strict_languages }, request) => {
+const languages: Decide = (asked, { languages: offered, strictLanguages }, request) => {
   const spoken = spokenLanguages(offered);
   const [honored, missing] = split(asked.languages, (tag) => matchLanguage([tag], spoken) !== undefined);
   if (missing.length === 0) return { honored: { languages: honored } };
   if (honored.length > 0)
     return { honored: { languages: honored }, note: `Languages not spoken here: ${listed(missing)}.` };
   const wish = `Text in ${listed(missing)} ${request.languages ? "was asked for" : "is assumed where no language is named"}`;
-  if (strict_languages)
+  if (strictLanguages)
     return { refused: `${wish}. This agent speaks ${listed(spoken)}. Ask again with one of its languages.` };
   return {
     note: `${wish} and cannot be had here; it comes in ${listed([resolveLanguage(asked.languages, offered)])}.`,
   };
 };
 
-const levels: Decide = ({ supported_conformance_levels: wish }, { levels: offered, require_replies }) => {
+const levels: Decide = ({ supported_conformance_levels: wish }, { levels: offered, requireReplies }) => {
   const [honored, missing] = split(wish, (level) => offered.includes(level));
   const compared = `Conformance levels not offered here: ${listed(missing)}.`;
   const alternative = `${compared} This agent offers ${listed(offered)}`;
   if (honored.length > 0) {
     return { honored: { supported_conformance_levels: honored }, note: missing.length > 0 && compared };
   }
-  if (!require_replies) return { note: `${alternative}.` };
+  if (!requireReplies) return { note: `${alternative}.` };
   return { refused: `${alternative} and needs listeners that can answer. Ask again with one of its levels.` };
 };
 

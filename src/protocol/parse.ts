@@ -104,12 +104,12 @@ export function parseValue(value: unknown, options: ParseOptions): Parsed {
 }
 
 function limitsOf({ mode, limits = {} }: ParseOptions): Limits {
-  const { bytes, fields, depth, string_bytes } = mode === "strict" ? EMIT_LIMITS : RECEIVE_LIMITS;
+  const { bytes, fields, depth, stringBytes } = mode === "strict" ? EMIT_LIMITS : RECEIVE_LIMITS;
   return {
     bytes: limits.bytes ?? bytes,
     fields: limits.fields ?? fields,
     depth: limits.depth ?? depth,
-    string_bytes: limits.string_bytes ?? string_bytes,
+    stringBytes: limits.stringBytes ?? stringBytes,
   };
 }
 

@@ -59,7 +59,7 @@ function checked({ events }: TestListener): void {
     expect(parseValue(event, { mode: "strict" })).toMatchObject({ ok: true });
     const life =
       sessions.get(event.session_id) ??
-      startLifecycle({ event_ids: "trusted", replies: "unseen", state_chain: "sampled" });
+      startLifecycle({ eventIds: "trusted", replies: "unseen", stateChain: "sampled" });
     const { state, violations } = stepLifecycle(life, event);
     expect(violations).toEqual([]);
     sessions.set(event.session_id, state);

@@ -179,8 +179,8 @@ export const offerArbitrary: fc.Arbitrary<Offer> = fc.record(
     extensions: fc.array(extensionOfferArbitrary, { maxLength: 6 }),
     manifest_uri: fc.constant("https://example.org/.well-known/aaep-manifest.json"),
     signed_manifest: fc.constant("eyJh.eyJi.c2ln"),
-    strict_languages: mostly(false, fc.constant(true)),
-    require_replies: mostly(false, fc.constant(true)),
+    strictLanguages: mostly(false, fc.constant(true)),
+    requireReplies: mostly(false, fc.constant(true)),
   },
   { requiredKeys: ["producer", "versions", "levels", "languages"] },
 );

@@ -242,7 +242,7 @@ export class World {
   /** Every event anybody got is strictly valid, and the witness saw lawful sessions. */
   check(options: CheckOptions = {}): void {
     for (const ear of [...this.#ears, this.witness]) for (const event of ear.events) expectValid(event);
-    const found = checkStream(this.witness.events, { state_chain: "exact", ...options });
+    const found = checkStream(this.witness.events, { stateChain: "exact", ...options });
     expect(found.map(({ id, message }) => `${id}: ${message}`)).toEqual([]);
   }
 }

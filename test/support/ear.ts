@@ -292,6 +292,6 @@ function optionsOf(shape: Shape): LifecycleOptions {
   };
   return {
     visible: (type) => !withheld[type] && (CRITICAL_TYPES.has(type) || shape.passes(type)),
-    state_chain: "sampled",
+    stateChain: "sampled",
   };
 }
