@@ -89,6 +89,9 @@ if (install("tools")) {
     );
   await step("code that nothing but tests uses (knip)", () => knip("--production"));
   await step("exports and packages that nothing uses (knip)", () => knip());
+  await step("the API reference is complete and up to date", () =>
+    exit(run(join(root, "tools/api.mjs"), ["--check"])),
+  );
   await step("the package (publint)", () => withTarball(publint));
   await step("the package's types resolve (attw)", () => withTarball(attw));
   await step("the package's types compile for its users", () => withTarball(consumerTypes));

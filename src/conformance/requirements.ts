@@ -1,5 +1,7 @@
-// Every MUST and MUST NOT of AAEP 1.0.0 as data, and which of them each conformance level makes mandatory
-// (AAEP chapter 9). test/requirements-coverage.test.ts fails on an id that no test cites.
+/**
+ * Every MUST and MUST NOT of AAEP 1.0.0 as data, and which of them each conformance level makes mandatory (AAEP
+ * chapter 9). test/requirements-coverage.test.ts fails on an id that no test cites.
+ */
 
 import { CLAIMS } from "./requirements/claims.ts";
 import { CONSENT } from "./requirements/consent.ts";
