@@ -127,6 +127,8 @@ export class Hub implements HubPort {
   readonly #statusLimit: RateLimiter;
   readonly #replyLimit: RateLimiter;
   readonly #observers = new Set<HubObserver>();
+  /** Streams whose end has not been reported yet: a subscription may let go of its peer before the stream ends. */
+  readonly #streams = new WeakSet<Peer>();
   readonly #unfollow: () => void;
   #deliveryTimer: { at: number; cancel: () => void } | undefined;
   #shutdown: Promise<void> | undefined;
@@ -307,6 +309,7 @@ export class Hub implements HubPort {
     subscription.pending = undefined;
     const lastEventId = after ?? pending?.lastEventId;
     const terms = pending?.terms ?? subscription.terms;
+    this.#streams.add(peer);
     for (const observer of this.#observers)
       observer.connected(
         subscription.id,
@@ -328,10 +331,11 @@ export class Hub implements HubPort {
     this.#scheduleDeliveries();
   }
 
-  /** The connection was lost without a close message. */
+  /** The stream ended. Unless the subscription was closed or has another stream, the connection was lost. */
   disconnect(subscription: Subscription, peer: Peer): void {
+    if (this.#streams.delete(peer))
+      for (const observer of this.#observers) observer.disconnected(subscription.id, subscription.principal);
     if (subscription.peer !== peer) return;
-    for (const observer of this.#observers) observer.disconnected(subscription.id, subscription.principal);
     if (subscription.phase === "open") this.#subscriptions.lost(subscription);
   }
 
