@@ -115,13 +115,20 @@ function leads(page: string, target: string): boolean {
   const file = path === "" ? page : relative(root, join(root, dirname(page), path));
   if (!existsSync(join(root, file))) return false;
   if (anchor === undefined || !file.endsWith(".md")) return true;
-  const anchors = [...read(file).matchAll(/^#+ (.+)$/gm)].map(([, title]) =>
-    title!
+  const text = read(file).replace(/```[\s\S]*?```/g, "");
+  const anchors = new Set([...text.matchAll(/<a id="([^"]+)"><\/a>/g)].map(([, id]) => id));
+  // Repeated headings are numbered, as GitHub numbers them.
+  const repeated = new Map<string, number>();
+  for (const [, title] of text.matchAll(/^#+ (.+)$/gm)) {
+    const slug = title!
       .toLowerCase()
       .replace(/[^\p{L}\p{N}\s_-]/gu, "")
-      .replace(/\s/g, "-"),
-  );
-  return anchors.includes(anchor);
+      .replace(/\s/g, "-");
+    const count = repeated.get(slug) ?? 0;
+    repeated.set(slug, count + 1);
+    anchors.add(count === 0 ? slug : `${slug}-${count}`);
+  }
+  return anchors.has(anchor);
 }
 
 function runNode(script: string): Promise<{ status: number | null; out: string; err: string }> {

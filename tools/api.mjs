@@ -50,6 +50,8 @@ const app = await Application.bootstrapWithPlugins({
   sort: ["alphabetical"],
   groupOrder: ["Functions", "Classes", "Variables", "Interfaces", "Type Aliases", "References"],
   outputFileStrategy: "modules",
+  // Headings repeat (`close()`), and renderers number them in ways of their own.
+  useHTMLAnchors: true,
   hideBreadcrumbs: true,
   hidePageHeader: true,
   parametersFormat: "table",
