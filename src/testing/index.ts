@@ -1,4 +1,4 @@
-/** `earshot/testing`: a listener that follows a script and a clock that moves when told to. */
+/** `earshot/testing`: a scripted listener and a fake clock. */
 export { createFakeClock, type FakeClock } from "./clock.ts";
-export { type ListenerOptions, listen, TestListener } from "./listener.ts";
+export { type AnyQuestion, type ListenerOptions, listen, TestListener } from "./listener.ts";
 export { spokenBy } from "./spoken.ts";

@@ -1,8 +1,10 @@
-/** A listener that follows a script: for people who test their own agents, above all their gates. */
-
-import type { Producer } from "../producer/producer.ts";
-import { hubOf } from "../producer/producer.ts";
-import { EXTENSION_URI } from "../protocol/extension.ts";
+/**
+ * A scripted listener, for people who test their own agents, above all their gates: a real subscriber over the
+ * in-process transport, with a script that answers.
+ */
+import { hubOf, type Producer } from "../producer/producer.ts";
+import type { Clock } from "../protocol/clock.ts";
+import type { Principal } from "../protocol/principal.ts";
 import type {
   AwaitingClarification,
   AwaitingConfirmation,
@@ -12,129 +14,68 @@ import type {
   StateChanged,
   SubscriptionAccepted,
 } from "../protocol/types.ts";
+import { type ReplyFields, Subscriber } from "../subscriber/subscriber.ts";
+import { createMemoryClient } from "../transports/memory/client.ts";
 import { spokenBy } from "./spoken.ts";
 
-type Hub = ReturnType<typeof hubOf>;
-type Principal = Parameters<Hub["subscribe"]>[1];
-type Subscription = NonNullable<ReturnType<Hub["subscribe"]>["subscription"]>;
-type Peer = Parameters<Hub["connect"]>[1];
+/** A question as an agent asks it: yes or no, or in the person's own words. */
 export type AnyQuestion = AwaitingConfirmation | AwaitingClarification;
-
-const LOCAL: Principal = { id: "local", role: "reply", audiences: "all" };
 
 export interface ListenerOptions {
   readonly capabilities?: Capabilities;
-  /** Whom the transport would have authenticated; one local user by default. */
+  /** The authenticated caller; one local user by default. */
   readonly principal?: Principal;
   readonly subscriber_id?: string;
-  readonly transport?: string;
-  /** False: a listener that knows AAEP 1.0 and nothing of our extension. */
-  readonly extension?: boolean;
-  /** False: the subscription is accepted, its stream not opened; call `connect` yourself. */
-  readonly connect?: boolean;
-  /** Answers every yes/no question the moment it is heard; without it, you answer yourself. */
+  /** Answers every yes/no question as soon as it arrives; without it, call `accept` or `reject` yourself. */
   readonly confirm?: (question: AwaitingConfirmation) => "accept" | "reject" | undefined;
+  /** Answers every clarification as soon as it arrives. */
   readonly clarify?: (question: AwaitingClarification) => string | boolean | number | undefined;
+  /** For the times of replies; the producer's clock, if you gave it one. */
+  readonly clock?: Clock;
 }
 
 export class TestListener {
-  /** Everything heard, in order. */
+  /** Everything received, in order, each event once. */
   readonly events: CoreEvent[] = [];
-  readonly messages: OtherMessage[] = [];
+  /** The producer's answer: what it honors of the capabilities. */
   readonly accepted: SubscriptionAccepted;
-  readonly subscription: Subscription;
-  /** Why the line was closed, once it was. */
+  /** Why the subscription ended, once it has. */
   closed: string | undefined;
-  /** The last event that is a place to go on from. */
-  lastEventId: string | undefined;
-  readonly #hub: Hub;
+  readonly #subscriber: Subscriber;
   readonly #options: ListenerOptions;
-  readonly #principal: Principal;
-  #peer: Peer | undefined;
 
   constructor(producer: Producer, options: ListenerOptions = {}) {
-    this.#hub = hubOf(producer);
+    const { capabilities, principal, subscriber_id = "test-listener", clock } = options;
     this.#options = options;
-    this.#principal = options.principal ?? LOCAL;
-    const subscribed = this.#hub.subscribe(
-      {
-        type: "subscription.request",
-        aaep_version: "1.0.0",
-        subscriber_id: options.subscriber_id ?? "test-listener",
-        capabilities: {
-          supports_confirmation_reply: true,
-          supports_clarification_reply: true,
-          supported_conformance_levels: [1, 2, 3],
-          ...(options.extension === false ? {} : { supported_extensions: [EXTENSION_URI] }),
-          ...options.capabilities,
-        },
-      },
-      this.#principal,
-      options.transport ?? "memory",
-    );
-    if (!subscribed.subscription) {
-      throw new Error(`The producer rejected the listener: ${subscribed.answer.reason_message}`);
-    }
-    this.accepted = subscribed.answer;
-    this.subscription = subscribed.subscription;
-    if (options.connect !== false) this.connect();
+    const transport = createMemoryClient(hubOf(producer), principal ? { principal } : {});
+    this.#subscriber = new Subscriber(transport, {
+      ...capabilities,
+      subscriber_id,
+      ...(clock ? { clock } : {}),
+    });
+    this.#subscriber.on("event", (event) => this.#receive(event as CoreEvent));
+    this.#subscriber.on("closed", ({ code }) => {
+      this.closed = code;
+    });
+    // In this process the producer answers at once; only the events come later.
+    this.#subscriber.connect().catch(() => undefined);
+    const answer = transport.answer!;
+    if (answer.type === "subscription.rejected")
+      throw new Error(`The producer rejected the listener: ${answer.reason_message}`);
+    this.accepted = answer;
   }
 
   get id(): string {
-    return this.subscription.id;
+    return this.accepted.subscription_id;
   }
 
-  /** Connects, or connects again after the given event. */
-  connect(lastEventId?: string): void {
-    this.closed = undefined;
-    const peer: Peer = {
-      send: ({ json, event_id, cursor }) => {
-        if (peer !== this.#peer) return undefined;
-        if (cursor) this.lastEventId = event_id;
-        this.#hear(JSON.parse(json));
-        return undefined;
-      },
-      tell: (message) => void this.messages.push(message),
-      close: (reason) => {
-        if (peer === this.#peer) this.closed = reason;
-      },
-    };
-    this.#peer = peer;
-    this.#hub.connect(this.subscription, peer, lastEventId);
-  }
-
-  /** The line drops without a word. */
-  drop(): void {
-    const peer = this.#peer;
-    this.#peer = undefined;
-    if (peer) this.#hub.disconnect(this.subscription, peer);
-  }
-
-  close(): void {
-    void this.send({
-      type: "subscription.close",
-      subscription_id: this.id,
-      reason_code: "subscriber_shutdown",
-    });
-  }
-
-  renegotiate(capabilities: Capabilities): ReturnType<Hub["handle"]> {
-    return this.send({ type: "subscription.renegotiate", subscription_id: this.id, capabilities });
-  }
-
-  /** Sends anything a listener may send; says whether it was taken, or what was answered. */
-  send(message: Parameters<Hub["handle"]>[0], principal = this.#principal): ReturnType<Hub["handle"]> {
-    return this.#hub.handle(message, principal);
-  }
-
-  /** The questions heard and not known to be settled. */
+  /** The questions received and not known to be settled. */
   get questions(): AnyQuestion[] {
     const open = new Map<string, AnyQuestion>();
     for (const event of this.events) {
       if ("reply_token" in event) open.set(event.reply_token, event);
       const resolved = event.extensions?.["earshot"]?.["resolves"] as { reply_token: string } | undefined;
       if (resolved) open.delete(resolved.reply_token);
-      // Without our extension, leaving awaiting_input or the session's end is all there is (CON-13).
       const { from_state, to_state } = event as StateChanged;
       const moved = from_state === "awaiting_input" && to_state !== "awaiting_input";
       if (!moved && !/session\.(?:completed|errored|cancelled)$/.test(event.type)) continue;
@@ -143,8 +84,21 @@ export class TestListener {
     return [...open.values()];
   }
 
-  accept(question = this.#first("aaep:agent.awaiting.confirmation"), extra: object = {}): Promise<boolean> {
-    return this.#reply(question, { type: "confirmation.reply", decision: "accept", ...extra });
+  /** The agent's text so far. */
+  get text(): string {
+    return this.events
+      .map((event) => (event.type === "aaep:agent.output.streaming" ? event.chunk : ""))
+      .join("");
+  }
+
+  /** What a person would hear, one line per announcement, word for word. */
+  get spoken(): string[] {
+    return this.events.flatMap(spokenBy);
+  }
+
+  /** Each of these resolves with whether the producer accepted the reply. */
+  accept(question = this.#first("aaep:agent.awaiting.confirmation")): Promise<boolean> {
+    return this.#reply(question, { type: "confirmation.reply", decision: "accept" });
   }
   reject(question = this.#first("aaep:agent.awaiting.confirmation")): Promise<boolean> {
     return this.#reply(question, { type: "confirmation.reply", decision: "reject" });
@@ -158,51 +112,48 @@ export class TestListener {
   async moreTime(question = this.questions[0]): Promise<boolean> {
     if (!question) return false;
     const { reply_token } = question;
-    return this.#taken(this.send({ type: "earshot:more_time", subscription_id: this.id, reply_token }));
+    return this.#send({ type: "earshot:more_time", subscription_id: this.id, reply_token });
   }
-  /** "What is happening?" */
+  /** "What is happening?" The answer arrives as an event. */
   status(session_id?: string): Promise<boolean> {
-    return this.#taken(
-      this.send({ type: "earshot:status", subscription_id: this.id, ...(session_id ? { session_id } : {}) }),
-    );
+    const about = session_id ? { session_id } : {};
+    return this.#send({ type: "earshot:status", subscription_id: this.id, ...about });
   }
-  /** A person wants a session stopped. */
+  /** The person stops a session. */
   stop(session_id: string): Promise<boolean> {
-    return this.#taken(this.send({ type: "earshot:cancel", subscription_id: this.id, session_id }));
+    return this.#send({ type: "earshot:cancel", subscription_id: this.id, session_id });
   }
+  /** Limits the subscription to these sessions. */
   follow(...sessions: string[]): Promise<boolean> {
-    return this.#taken(this.send({ type: "earshot:follow", subscription_id: this.id, sessions }));
+    return this.#send({ type: "earshot:follow", subscription_id: this.id, sessions });
   }
-
-  /** The agent's words, as this listener got them. */
-  get text(): string {
-    return this.events
-      .map((event) => (event.type === "aaep:agent.output.streaming" ? event.chunk : ""))
-      .join("");
+  renegotiate(capabilities: Capabilities): Promise<SubscriptionAccepted> {
+    return this.#subscriber.renegotiate(capabilities);
   }
-
-  /** What a person would hear, one line for each thing said, word for word. */
-  get spoken(): string[] {
-    return this.events.flatMap(spokenBy);
+  /** Ends the subscription. */
+  close(): Promise<void> {
+    return this.#subscriber.close();
   }
 
   #first(type: string): AnyQuestion | undefined {
     return this.questions.find((question) => question.type === type);
   }
 
-  async #reply(question: AnyQuestion | undefined, fields: object): Promise<boolean> {
+  async #reply(
+    question: AnyQuestion | undefined,
+    fields:
+      | Omit<Extract<ReplyFields, { type: "confirmation.reply" }>, "reply_token">
+      | Omit<Extract<ReplyFields, { type: "clarification.reply" }>, "reply_token">,
+  ): Promise<boolean> {
     if (!question) return false;
-    const { reply_token, timestamp } = question;
-    const reply = { reply_token, subscription_id: this.id, timestamp, ...fields };
-    return this.#taken(this.send(reply as Parameters<Hub["handle"]>[0]));
+    return (await this.#subscriber.reply({ ...fields, reply_token: question.reply_token })) === true;
   }
 
-  async #taken(handling: ReturnType<Hub["handle"]>): Promise<boolean> {
-    const handled = await handling;
-    return "taken" in handled && handled.taken;
+  async #send(message: OtherMessage): Promise<boolean> {
+    return (await this.#subscriber.send(message)).taken === true;
   }
 
-  #hear(event: CoreEvent): void {
+  #receive(event: CoreEvent): void {
     this.events.push(event);
     if (event.type === "aaep:agent.awaiting.confirmation") {
       const decision = this.#options.confirm?.(event);
@@ -214,5 +165,6 @@ export class TestListener {
   }
 }
 
+/** Subscribes to a producer of this process. */
 export const listen = (producer: Producer, options?: ListenerOptions): TestListener =>
   new TestListener(producer, options);

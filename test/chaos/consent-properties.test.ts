@@ -8,8 +8,8 @@ import { createIds, type RandomBytes } from "../../src/protocol/ids.ts";
 import type { AwaitingConfirmation } from "../../src/protocol/types.ts";
 import { createMemoryStore } from "../../src/stores/memory.ts";
 import { createFakeClock } from "../../src/testing/clock.ts";
-import { type AnyQuestion, TestListener } from "../../src/testing/listener.ts";
 import { TRANSFER } from "../support/driver.ts";
+import { type AnyQuestion, HubListener } from "../support/hub-listener.ts";
 
 type SettlementRecord = Extract<AuditRecord, { kind: "settled" }>;
 
@@ -92,11 +92,11 @@ async function playOut(steps: readonly Step[]): Promise<void> {
     },
   });
   const hear = () =>
-    new TestListener(agent, {
+    new HubListener(agent, {
       capabilities: { earshot: { resume: true } },
       principal: { id: "ada", role: "reply", audiences: "all" },
     });
-  const witness = new TestListener(agent, {
+  const witness = new HubListener(agent, {
     capabilities: {
       supports_confirmation_reply: false,
       supports_clarification_reply: false,
@@ -135,11 +135,11 @@ async function playOut(steps: readonly Step[]): Promise<void> {
     gate("last", true),
   ]);
   await clock.settle();
-  const heard = (listener: TestListener): AnyQuestion[] =>
+  const heard = (listener: HubListener): AnyQuestion[] =>
     listener.events.filter((event): event is AnyQuestion => "reply_token" in event);
   const all = () => [...new Map(heard(witness).map((question) => [question.reply_token, question])).values()];
   const send = (
-    listener: TestListener,
+    listener: HubListener,
     question: AnyQuestion | undefined,
     fields: object,
     principal?: never,
@@ -305,7 +305,7 @@ describe("races", () => {
     const counts: Record<string, number> = {};
     for (let done = 0; done < RACES; done += TOGETHER) {
       const people = ["ada", "bob"].map(
-        (id) => new TestListener(agent, { principal: { id, role: "reply", audiences: "all" } }),
+        (id) => new HubListener(agent, { principal: { id, role: "reply", audiences: "all" } }),
       );
       const stop = new AbortController();
       const races = Array.from({ length: TOGETHER }, (_, i) => {

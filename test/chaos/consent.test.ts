@@ -5,8 +5,8 @@ import { Question } from "../../src/hub/questions.ts";
 import { hubOf } from "../../src/producer/producer.ts";
 import type { Clock } from "../../src/protocol/clock.ts";
 import type { AwaitingConfirmation, ConfirmationReply } from "../../src/protocol/types.ts";
-import { TestListener } from "../../src/testing/listener.ts";
 import { openWorld, TRANSFER } from "../support/driver.ts";
+import { HubListener } from "../support/hub-listener.ts";
 
 const ADA = { id: "ada", role: "reply", audiences: "all" } as const;
 
@@ -226,7 +226,7 @@ describe("F27: a reply that races the timeout", () => {
 describe("an answer posted while its stream is down", () => {
   it("counts within the grace, because a proxy that cuts a stream must not silence a person", async () => {
     const world = await openWorld();
-    const listener = new TestListener(world.agent, { transport: "sse" });
+    const listener = new HubListener(world.agent, { transport: "sse" });
     const session = world.agent.start({ summary: "Moving money." });
     const first = session.tool(TRANSFER, () => 1);
     await world.settle();

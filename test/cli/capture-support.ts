@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { run } from "../../src/cli/run.ts";
 import { createProducer, type Producer } from "../../src/index.ts";
 import { type ServeOptions, type Serving, serve } from "../../src/server/index.ts";
-import { listen } from "../../src/testing/index.ts";
+import { listen } from "../support/hub-listener.ts";
 import { type Terminal, terminal } from "./support.ts";
 
 /** A folder of one's own, where tokens and sockets lie too. */

@@ -7,18 +7,13 @@ import { HOUSEHOLD, languageOf, matchScenario, SCENARIOS } from "../../src/cli/d
 import type { Clock } from "../../src/index.ts";
 import { type AwaitingClarification, type CoreEvent, parseValue } from "../../src/protocol/index.ts";
 import { startLifecycle, stepLifecycle } from "../../src/protocol/lifecycle.ts";
-import {
-  createFakeClock,
-  type FakeClock,
-  type ListenerOptions,
-  listen,
-  type TestListener,
-} from "../../src/testing/index.ts";
+import { createFakeClock, type FakeClock } from "../../src/testing/index.ts";
+import { type HubListener, type ListenerOptions, listen } from "../support/hub-listener.ts";
 
 interface World {
   readonly demo: Demo;
   readonly clock: FakeClock;
-  readonly ear: TestListener;
+  readonly ear: HubListener;
 }
 
 const failures: string[] = [];
@@ -53,7 +48,7 @@ async function playOut({ demo, clock }: World): Promise<void> {
 }
 
 /** Every event is valid and legal where it stands, and every session has ended. */
-function checked({ events }: TestListener): void {
+function checked({ events }: HubListener): void {
   const sessions = new Map<string, ReturnType<typeof startLifecycle>>();
   for (const event of events) {
     expect(parseValue(event, { mode: "strict" })).toMatchObject({ ok: true });
@@ -70,7 +65,7 @@ function checked({ events }: TestListener): void {
 
 const typesIn = (events: readonly CoreEvent[]): Set<string> =>
   new Set(events.map(({ type }) => type.replace("aaep:agent.", "")));
-const ran = ({ events }: TestListener): string[] =>
+const ran = ({ events }: HubListener): string[] =>
   events.flatMap((event) =>
     event.type === "aaep:agent.tool.invoked" && event.irreversible === true ? [event.tool] : [],
   );

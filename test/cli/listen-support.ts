@@ -29,7 +29,7 @@ export const lights = {
 export async function sitDown(options: ListenOptions & { tty?: boolean; clock?: FakeClock } = {}) {
   const { tty = true, clock = createFakeClock(), ...rest } = options;
   const agent = createProducer({ agent_id: "planner", agent_name: "Planner", clock });
-  const client = createMemoryClient(hubOf(agent), { id: "local", role: "reply", audiences: "all" });
+  const client = createMemoryClient(hubOf(agent));
   const subscriber = await new Subscriber(client, { languages: ["en"], clock }).connect();
   const at = terminal({ tty });
   const ended = listenIn(at.io, subscriber, { bell: false, clock, ...rest });

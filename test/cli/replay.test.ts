@@ -5,7 +5,7 @@ import { createPace } from "../../src/cli/commands/replay.ts";
 import { createProducer } from "../../src/index.ts";
 import type { Serving } from "../../src/server/index.ts";
 import { subscribe } from "../../src/subscriber/index.ts";
-import { listen } from "../../src/testing/index.ts";
+import { listen } from "../support/hub-listener.ts";
 import { legalSession } from "../support/legal-session.ts";
 import {
   bankSession,

@@ -10,8 +10,9 @@ import { auditField, recordOf, verifyRecord } from "../../src/hub/record.ts";
 import { hubOf } from "../../src/producer/producer.ts";
 import type { Clock } from "../../src/protocol/clock.ts";
 import { openEmbeddedStore, readLog } from "../../src/stores/embedded/store.ts";
-import { createFakeClock, listen } from "../../src/testing/index.ts";
+import { createFakeClock } from "../../src/testing/index.ts";
 import { entry } from "../contracts/store.ts";
+import { listen } from "../support/hub-listener.ts";
 import { open, transfer, until } from "./agent.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "earshot-time-"));

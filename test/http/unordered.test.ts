@@ -6,7 +6,6 @@ import { createProducer, hubOf } from "../../src/producer/producer.ts";
 import type { AgentEvent } from "../../src/protocol/types.ts";
 import { Subscriber } from "../../src/subscriber/subscriber.ts";
 import { createMemoryClient } from "../../src/transports/memory/client.ts";
-import { LOCAL } from "./hall.ts";
 
 /** Keeps what crosses, and lets it out in an order drawn from `draws`. */
 function bag(draws: readonly number[]) {
@@ -21,7 +20,7 @@ function bag(draws: readonly number[]) {
       }
     }
   };
-  return { carry: (job: () => void) => void jobs.push(job), turn };
+  return { schedule: (job: () => void) => void jobs.push(job), turn };
 }
 
 it("TRN-04, CON-09: text said over an unordered transport is heard as it was said, numbered without a hole", async () => {
@@ -34,8 +33,8 @@ it("TRN-04, CON-09: text said over an unordered transport is heard as it was sai
       }),
       async (draws, words) => {
         const agent = createProducer({ agent_id: "planner", warn: () => {} });
-        const { carry, turn } = bag(draws);
-        const transport = createMemoryClient(hubOf(agent), LOCAL, { carry });
+        const { schedule, turn } = bag(draws);
+        const transport = createMemoryClient(hubOf(agent), { schedule });
         const listener = new Subscriber(transport, {});
         await listener.connect();
         const heard: AgentEvent[] = [];
@@ -60,7 +59,7 @@ it("TRN-04, CON-09: text said over an unordered transport is heard as it was sai
 
 it("CON-09: over transports that keep order nothing is numbered", async () => {
   const agent = createProducer({ agent_id: "planner", warn: () => {} });
-  const listener = new Subscriber(createMemoryClient(hubOf(agent), LOCAL), {});
+  const listener = new Subscriber(createMemoryClient(hubOf(agent)), {});
   await listener.connect();
   const heard: AgentEvent[] = [];
   listener.on("event", (event) => heard.push(event));

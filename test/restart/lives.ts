@@ -9,8 +9,8 @@ import { EXTENSION_PREFIX, EXTENSION_URI } from "../../src/protocol/extension.ts
 import type { Capabilities, CoreEvent } from "../../src/protocol/types.ts";
 import { createMemoryStore } from "../../src/stores/memory.ts";
 import { createFakeClock, type FakeClock } from "../../src/testing/clock.ts";
-import type { AnyQuestion } from "../../src/testing/listener.ts";
 import { spokenBy } from "../../src/testing/spoken.ts";
+import type { AnyQuestion } from "../support/hub-listener.ts";
 
 type Hub = ReturnType<typeof hubOf>;
 type Principal = Parameters<Hub["subscribe"]>[1];

@@ -6,8 +6,9 @@ import { createProducer, hubOf, type ProducerOptions } from "../../src/producer/
 import { systemRandom } from "../../src/protocol/ids.ts";
 import { parseValue } from "../../src/protocol/parse.ts";
 import { createMemoryStore } from "../../src/stores/memory.ts";
-import { createFakeClock, listen } from "../../src/testing/index.ts";
+import { createFakeClock } from "../../src/testing/index.ts";
 import { TRANSFER } from "../support/driver.ts";
+import { listen } from "../support/hub-listener.ts";
 
 const never = () => new Promise<never>(() => {});
 

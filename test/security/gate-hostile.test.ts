@@ -5,7 +5,8 @@ import { createProducer, hubOf, type ProducerOptions } from "../../src/producer/
 import type { Session } from "../../src/producer/session.ts";
 import type { GatedToolSpec } from "../../src/producer/specs.ts";
 import type { Peer } from "../../src/protocol/hub-port.ts";
-import { createFakeClock, listen } from "../../src/testing/index.ts";
+import { createFakeClock } from "../../src/testing/index.ts";
+import { listen } from "../support/hub-listener.ts";
 
 const TRANSFER = {
   tool: "transfer",

@@ -5,7 +5,8 @@ import { createProducer, hubOf, type ProducerOptions } from "../../src/producer/
 import { EXTENSION_PREFIX } from "../../src/protocol/extension.ts";
 import type { AgentEvent } from "../../src/protocol/types.ts";
 import { createMemoryStore } from "../../src/stores/memory.ts";
-import { createFakeClock, listen } from "../../src/testing/index.ts";
+import { createFakeClock } from "../../src/testing/index.ts";
+import { listen } from "../support/hub-listener.ts";
 
 const TRANSFER = {
   tool: "transfer",

@@ -10,7 +10,7 @@ import { createMemoryClient } from "../../src/transports/memory/client.ts";
 async function setUp() {
   const clock = createFakeClock();
   const agent = createProducer({ agent_id: "planner", agent_name: "Planner", clock });
-  const client = createMemoryClient(hubOf(agent), { id: "local", role: "reply", audiences: "all" });
+  const client = createMemoryClient(hubOf(agent));
   const subscriber = await new Subscriber(client, {
     languages: ["en"],
     clock,

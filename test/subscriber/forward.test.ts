@@ -80,7 +80,7 @@ describe("forwarding", () => {
   it("carries a question and its withdrawal; the person it reaches answers on their own line, and only they (SUB-12, CNF-31)", async () => {
     const clock = createFakeClock();
     const agent = createProducer({ agent_id: "planner", agent_name: "Planner", clock });
-    const line = () => createMemoryClient(hubOf(agent), { id: "local", role: "reply", audiences: "all" });
+    const line = () => createMemoryClient(hubOf(agent));
     const far = await new Subscriber(line(), { clock }).connect();
     const forwarder = await new Subscriber(line(), { clock, ...FORWARDER }).connect();
     const out: AgentEvent[] = [];

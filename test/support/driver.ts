@@ -20,8 +20,8 @@ import type {
   SubscriptionAccepted,
 } from "../../src/protocol/types.ts";
 import { createFakeClock, type FakeClock } from "../../src/testing/clock.ts";
-import { TestListener } from "../../src/testing/listener.ts";
 import { spokenBy } from "../../src/testing/spoken.ts";
+import { HubListener } from "./hub-listener.ts";
 
 /** One listener's end of a transport. */
 export interface Wire {
@@ -56,7 +56,7 @@ export interface Driver {
 export const memoryDriver: Driver = {
   name: "memory",
   async connect(agent, options) {
-    const listener = new TestListener(agent, options);
+    const listener = new HubListener(agent, options);
     return {
       get accepted() {
         return listener.accepted;

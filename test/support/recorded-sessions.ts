@@ -1,6 +1,7 @@
 /** The sessions in examples/sessions: the demo agent, a listener who answers, and a clock that moves when told to. */
 import { createDemo } from "../../src/cli/demo/agent.ts";
-import { createFakeClock, type ListenerOptions, listen } from "../../src/testing/index.ts";
+import { createFakeClock } from "../../src/testing/index.ts";
+import { type ListenerOptions, listen } from "./hub-listener.ts";
 
 interface Story {
   readonly request?: string;
