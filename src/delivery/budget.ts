@@ -1,6 +1,6 @@
 /**
- * When a subscription may send (5.6.1; CON-06, CON-23): its rate limit, a token bucket stored as the time the next event is
- * due instead of a counter, and its pace, which leaves time to speak what was sent last. Times are monotonic
+ * When a subscription may send (5.6.1; CON-06, CON-23): its rate limit, a token bucket stored as the time the next
+ * event is due instead of a counter, and its pace, which leaves time to speak what was sent last. Times are monotonic
  * milliseconds.
  */
 export interface Budget {

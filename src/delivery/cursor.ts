@@ -96,8 +96,8 @@ export const encodeRunId = (
   );
 
 /**
- * The id for the unheard part of a run: the same position plus a hash of the content. Without the hash it could equal an
- * id used before, if text that the run was cut with then has aged out.
+ * The id for the unheard part of a run: the same position plus a hash of the content. Without the hash it could equal
+ * an id used before, if text that the run was cut with then has aged out.
  */
 export function encodeResentId(log: LogIdentity, id: string, told: string): string {
   const body = id.slice(4, -SEAL_LENGTH);

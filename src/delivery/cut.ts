@@ -1,6 +1,7 @@
 /**
- * Cutting turns the log of one session into pieces for one shape; a piece is the smallest unit that may be sent alone. A
- * pure function of log and shape: no clock, no rate limit. Pieces of one entry are numbered, so (seq, sub) is a position.
+ * Cutting turns the log of one session into pieces for one shape; a piece is the smallest unit that may be sent alone.
+ * A pure function of log and shape: no clock, no rate limit. Pieces of one entry are numbered, so (seq, sub) is a
+ * position.
  */
 
 import { isCritical } from "../protocol/filters.ts";
@@ -91,7 +92,8 @@ export class Cutter {
     const critical = isCritical(event);
     // Required events, such as the outcome of a question, are never merged.
     const kind = critical || entry.insist ? "single" : (MERGED[event.type] ?? "single");
-    // The notice that replaces a question is a different event: if the subscription later gains the capability to reply,
+    // The notice that replaces a question is a different event: if the subscription later gains the capability to
+    // reply,
     // it must not take the question for a duplicate.
     const whole = event.type === entry.event.type;
     pieces.push({ seq: entry.seq, sub: pieces.length, track, kind, critical, event, whole });

@@ -1,8 +1,8 @@
 /**
- * Draining: a lane member (one subscription) sends the next run of pieces whenever its token bucket, pace and socket allow
- * it. Before a critical event it sends everything pending, coalesced; if that is too much, it skips ahead and announces
- * a gap (5.6.1; CON-06, CON-24). Backpressure: while a sink's promise is pending, nothing is sent and the backlog
- * stays a position in the lane.
+ * Draining: a lane member (one subscription) sends the next run of pieces whenever its token bucket, pace and socket
+ * allow it. Before a critical event it sends everything pending, coalesced; if that is too much, it skips ahead and
+ * announces a gap (5.6.1; CON-06, CON-24). Backpressure: while a sink's promise is pending, nothing is sent and the
+ * backlog stays a position in the lane.
  */
 import type { Terms } from "../protocol/negotiate.ts";
 import { allowsBurst, type Budget, createBudget, maxBurst, nextSendAt, quietAfter, spend } from "./budget.ts";

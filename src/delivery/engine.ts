@@ -1,6 +1,6 @@
 /**
- * The fan-out from one log to many subscriptions: the engine cuts every entry once per lane, and each subscription drains
- * its lane at its own rate limit and pace. One schedule serves all of them. The clock is passed in.
+ * The fan-out from one log to many subscriptions: the engine cuts every entry once per lane, and each subscription
+ * drains its lane at its own rate limit and pace. One schedule serves all of them. The clock is passed in.
  */
 import type { Ids } from "../protocol/ids.ts";
 import type { Terms } from "../protocol/negotiate.ts";
@@ -42,8 +42,8 @@ export interface AttachOptions {
   readonly terms: Terms;
   readonly view: View;
   /**
-   * Resume after this event. `previous` are the terms under which it was delivered: with them the position is exact even
-   * if the terms have changed since. Without them nothing is lost, but text that was open then may be repeated.
+   * Resume after this event. `previous` are the terms under which it was delivered: with them the position is exact
+   * even if the terms have changed since. Without them nothing is lost, but text that was open then may be repeated.
    */
   readonly resume?: { readonly event_id: string; readonly previous?: Terms };
 }
@@ -86,7 +86,10 @@ export class Engine {
     });
   }
 
-  /** Delivers entries that the log has acknowledged, in order: at once where the rate limit allows, critical ones always. */
+  /**
+   * Delivers entries that the log has acknowledged, in order: at once where the rate limit allows, critical ones
+   * always.
+   */
   append(entries: readonly LogEntry[]): void {
     this.#enqueue(() => this.#appendEntries(entries));
   }
@@ -309,7 +312,9 @@ export class Engine {
     if (!member.idle) this.#proceed(member);
   }
 
-  /** Gaining the capability to reply counts as joining: open questions are sent again, now with their token (CON-01). */
+  /**
+   * Gaining the capability to reply counts as joining: open questions are sent again, now with their token (CON-01).
+   */
   #requeueQuestions(member: LaneMember, old: Shape, shape: Shape, before: number): void {
     const gained = new Set<string>();
     if (shape.confirmation && !old.confirmation) gained.add("aaep:agent.awaiting.confirmation");

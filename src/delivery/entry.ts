@@ -6,7 +6,10 @@ export interface LogEntry {
   readonly seq: number;
   /** Its `event_id` is the cursor of this position. Contains the text variants of all languages and verbosities. */
   readonly event: AgentEvent;
-  /** Must reach every subscription: where a filter or cognitive load would drop it, it is sent as critical (CON-13, CON-48, CON-74). */
+  /**
+   * Must reach every subscription: where a filter or cognitive load would drop it, it is sent as critical (CON-13,
+   * CON-48, CON-74).
+   */
   readonly insist?: boolean;
   /** Fields other than text that differ by language, per lower-case tag: they replace those of the event (CON-49). */
   readonly localized?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;

@@ -1,7 +1,7 @@
 /**
  * Deduplication when the shape of a subscription changes (renegotiation, or resuming under other terms). The new lane
- * cuts the same log differently, so delivery restarts a little earlier and drops what was already heard. Nothing is lost
- * and, if the old terms are known, nothing is repeated.
+ * cuts the same log differently, so delivery restarts a little earlier and drops what was already heard. Nothing is
+ * lost and, if the old terms are known, nothing is repeated.
  */
 import { codePoints } from "../protocol/formats.ts";
 import { utf8Length } from "../protocol/limits.ts";

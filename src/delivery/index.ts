@@ -1,4 +1,6 @@
-/** `earshot/delivery`: fan-out from one log to many subscriptions, each by its own terms. Pure; the clock is passed in. */
+/**
+ * `earshot/delivery`: fan-out from one log to many subscriptions, each by its own terms. Pure; the clock is passed in.
+ */
 
 export { createSegmenter, type Segmenter, segmentText } from "../text/segmenter/segmenter.ts";
 export { LONGEST_PAUSE_MS } from "./budget.ts";

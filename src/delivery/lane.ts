@@ -247,9 +247,9 @@ export class Lane {
   }
 
   /**
-   * The part of a run that is new to a subscription whose shape changed; serialized for that subscription alone. Its ids
-   * are cursors like any other, unless it is late: catch-up events precede the position the subscription had reached, so
-   * they do not move the cursor, and carry the timestamp the subscription had reached.
+   * The part of a run that is new to a subscription whose shape changed; serialized for that subscription alone. Its
+   * ids are cursors like any other, unless it is late: catch-up events precede the position the subscription had
+   * reached, so they do not move the cursor, and carry the timestamp the subscription had reached.
    */
   unheardPart(run: Run, heard: Heard, late: boolean): Run | undefined {
     const deliveries: LaneDelivery[] = [];

@@ -28,8 +28,9 @@ export const resolves = ({ extensions }: AgentEvent): string | undefined =>
   (extensions?.["earshot"]?.["resolves"] as { reply_token?: string } | undefined)?.reply_token;
 
 /**
- * Events before which the session's open text must be sent (CON-21): nobody should hear "let me check the weather" after
- * the weather. Includes events that are critical for some subscriptions only, because cuts must be the same for all.
+ * Events before which the session's open text must be sent (CON-21): nobody should hear "let me check the weather"
+ * after the weather. Includes events that are critical for some subscriptions only, because cuts must be the same for
+ * all.
  */
 export function closesText(event: AgentEvent, insist = false): boolean {
   if (insist || isCritical(event)) return true;
@@ -68,7 +69,9 @@ export interface TrackedEntry {
   /** Language or content type change here, which closes the text before this chunk. */
   readonly breaks: boolean;
   readonly closes: boolean;
-  /** Per level, where a cutter must start reading to know this session's open text after this entry; 0 if none is open. */
+  /**
+   * Per level, where a cutter must start reading to know this session's open text after this entry; 0 if none is open.
+   */
   readonly since: readonly number[];
   /** The same for words; separate, because it changes with every word. */
   readonly sinceWord: number;

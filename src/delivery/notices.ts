@@ -94,8 +94,8 @@ export const openQuestions = (track: SessionTrack, before = Infinity): Notice[] 
     .map((resend) => ({ track, resend }));
 
 /**
- * The sessions to summarize at once: those with open questions, and the most recently active others, as many as the rate
- * limit's burst allows (CON-06). A thousand sessions must not become a thousand lines of braille.
+ * The sessions to summarize at once: those with open questions, and the most recently active others, as many as the
+ * rate limit's burst allows (CON-06). A thousand sessions must not become a thousand lines of braille.
  */
 export function mostRecent(tracks: readonly SessionTrack[], most: number): readonly SessionTrack[] {
   if (tracks.length <= most) return tracks;
@@ -116,9 +116,9 @@ export interface Gap {
 }
 
 /**
- * The notices for sessions of which events before `next` were missed: the gap, open questions and, last and in log order,
- * sessions that ended. Those ends move the cursor: a subscriber that has heard a session's end must not get its beginning
- * after a reconnect.
+ * The notices for sessions of which events before `next` were missed: the gap, open questions and, last and in log
+ * order, sessions that ended. Those ends move the cursor: a subscriber that has heard a session's end must not get its
+ * beginning after a reconnect.
  */
 export function gapNotices(missed: Iterable<SessionTrack>, gap: Gap): Notice[] {
   const { reason, since = 0, next = Infinity, most, outcomes = [] } = gap;

@@ -1,7 +1,7 @@
 /**
  * A shape is the part of a subscription's terms that decides what it gets: which types pass its filters, verbosity,
- * language, extensions, and where text is cut. Subscriptions with the same shape get the same pieces. Rate limit and pace
- * are not part of it: they decide when.
+ * language, extensions, and where text is cut. Subscriptions with the same shape get the same pieces. Rate limit and
+ * pace are not part of it: they decide when.
  */
 import { compileFilters, isCritical } from "../protocol/filters.ts";
 import type { Terms } from "../protocol/negotiate.ts";

@@ -1,17 +1,17 @@
-/** Time, passed in: a monotonic clock for deadlines, a wall clock for timestamps, and timers. Tests bring their own. */
+/** Injected time: a monotonic clock for deadlines, a wall clock for timestamps, and timers. Tests use a fake clock. */
 export interface Clock {
-  /** Milliseconds that never jump. */
+  /** Monotonic milliseconds. */
   now(): number;
   /** RFC 3339 with milliseconds. */
   timestamp(): string;
-  /** Calls back once `now()` has reached `at`. The answer cancels it. */
+  /** Calls back once `now()` has reached `at`. Returns a function that cancels it. */
   timer(at: number, callback: () => void): () => void;
 }
 
-/** setTimeout fires at once beyond this; longer waits go in steps. */
+/** setTimeout fires immediately for delays beyond 2^31 ms; longer waits are split. */
 const LONGEST_TIMEOUT = 2_000_000_000;
 
-/** Many things happen within a millisecond, and are written at the same time. */
+/** Cache: many events share a millisecond. */
 let written = { ms: NaN, text: "" };
 
 export const systemClock: Clock = {

@@ -1,6 +1,6 @@
-/** Why a connection is closed: one table, each reason with what the other side should do about it. */
+/** The reasons for closing a connection, in one table: whether to reconnect, the close code, and a sentence. */
 export interface CloseReason {
-  /** Whether coming back makes sense. */
+  /** Whether the subscriber should reconnect. */
   readonly reconnect: boolean;
   /** WebSocket close code (B.2.6). */
   readonly websocket: number;

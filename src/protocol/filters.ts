@@ -1,9 +1,9 @@
-/** Which event types a subscription lets through (5.3.1.7, 5.5.4; CON-05, CON-14). */
+/** Event filters of a subscription (5.3.1.7, 5.5.4; CON-05, CON-14). */
 import { compactType } from "./types.ts";
 
 export const DEFAULT_INCLUDE = "aaep:agent.*";
 
-/** They reach every subscription, whatever its filters and rate, even if their urgency is missing (CON-14). */
+/** Delivered to every subscription regardless of filters and rate limit, even if their urgency is missing (CON-14). */
 export const CRITICAL_TYPES: ReadonlySet<string> = new Set([
   "aaep:agent.session.errored",
   "aaep:agent.awaiting.confirmation",
@@ -20,8 +20,8 @@ interface Filters {
 }
 
 /**
- * The types a list of patterns stands for. `covers` takes a type or a pattern and says whether all it stands for
- * is in the list. One entry has to cover it alone: no finite list of longer prefixes adds up to a shorter one.
+ * The types matched by a list of patterns. `covers` says whether the list matches everything that a type or pattern
+ * matches. One entry must do so alone: no finite list of longer prefixes adds up to a shorter one.
  */
 function patternSet(patterns: readonly string[]): { covers(pattern: string): boolean } {
   const entries = new Set(patterns);
@@ -47,7 +47,7 @@ const lists = ({ include = [DEFAULT_INCLUDE], exclude = [] }: Filters) => ({
   exclude: exclude.map(compactType),
 });
 
-/** Exclude wins. Critical events are the caller's concern: they pass without asking here. */
+/** Exclude wins. Critical events bypass filters: the caller handles that. */
 export function compileFilters(filters: Filters | undefined): (type: string) => boolean {
   const { include, exclude } = lists(filters ?? {});
   const wanted = patternSet(include);
@@ -62,8 +62,8 @@ export const typePasses = (filters: Filters | undefined, type: string): boolean 
   compileFilters(filters)(type);
 
 /**
- * Whether every type that passes `honored` also passes `requested`, decided on the patterns: each honored include
- * lies within what was included (or is excluded again), and what was excluded stays out of reach.
+ * Whether every type that passes `honored` also passes `requested`, decided from the patterns: each honored include is
+ * within the requested ones (or excluded again), and everything excluded by the request stays excluded.
  */
 export function filtersNoWider(requested: Filters | undefined, honored: Filters | undefined): boolean {
   const asked = lists(requested ?? {});

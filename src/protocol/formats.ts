@@ -9,7 +9,7 @@ export const numberIn = (value: unknown, minimum: number, maximum: number): bool
 export const integerIn = (value: unknown, minimum: number, maximum: number): boolean =>
   Number.isInteger(value) && (value as number) >= minimum && (value as number) <= maximum;
 
-/** JSON Schema counts code points, JavaScript UTF-16 units: count only where the two can differ in verdict. */
+/** JSON Schema counts code points, JavaScript UTF-16 units: count only if the difference can matter. */
 export const atMost = (text: string, maximum: number): boolean =>
   text.length <= maximum || (text.length <= 2 * maximum && codePoints(text) <= maximum);
 
@@ -24,7 +24,7 @@ export function codePoints(text: string): number {
   return count;
 }
 
-/** JSON with its keys in order: equal values, equal text, whoever wrote them. What is undefined is left out. */
+/** JSON with sorted keys: equal values give equal text. Undefined values are omitted. */
 export function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join()}]`;
   if (!isObject(value)) return JSON.stringify(value) ?? "null";

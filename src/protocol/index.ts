@@ -1,4 +1,4 @@
-/** `earshot/protocol`: validate, build, negotiate and reason about any AAEP 1.0 message. No Node, no eval. */
+/** `earshot/protocol`: types, validation and negotiation of AAEP 1.0 messages. No Node-only imports, no eval. */
 
 export * from "../text/language.ts";
 export { describeIssues, EarshotError, type Issue, ProtocolError } from "./errors.ts";

@@ -95,8 +95,8 @@ function fail(step: Step, id: string, message: string): void {
 }
 
 /**
- * A persistent set that only grows. All states of a session share one map, and each state sees its first `size` entries,
- * so a step costs one insertion. Only a second step from the same state has to copy.
+ * A persistent set that only grows. All states of a session share one map, and each state sees its first `size`
+ * entries, so a step costs one insertion. Only a second step from the same state has to copy.
  */
 interface GrowingSet {
   readonly all: Map<string, number>;
@@ -465,7 +465,9 @@ function invokeTool(step: Step, event: ToolInvoked): void {
 /** Tool names share one set with call ids, which have no spaces. */
 const toolNameKey = (tool: string): string => `tool ${tool}`;
 
-/** One accepted question authorises one invocation (CON-49); a timeout never authorises an irreversible one (CON-02). */
+/**
+ * One accepted question authorises one invocation (CON-49); a timeout never authorises an irreversible one (CON-02).
+ */
 function consumeConsent(step: Step, { tool, tool_call_id: call, irreversible }: ToolInvoked): void {
   const { next } = step;
   const isGrant = ({ outcome }: Consent) =>

@@ -1,6 +1,7 @@
 /**
  * The session state machine (4.5, Appendix A) as a pure reducer over the events of one session. Each step returns the
- * next state and every violation, named by the id of its requirement. Producers run it before they emit, checkers after.
+ * next state and every violation, named by the id of its requirement. Producers run it before they emit, checkers
+ * after.
  */
 import { isQuestion, type State, startLifecycle, stepLifecycle } from "./lifecycle-reducer.ts";
 import type { AgentEvent } from "./types.ts";

@@ -1,4 +1,4 @@
-/** Sizes (chapter 3.7, LIM-*): what we emit stays within the first set, what we receive is refused beyond the second. */
+/** Size limits (chapter 3.7, LIM-*): for messages we emit, and, more generous, for messages we accept. */
 
 import type { Issue } from "./errors.ts";
 import { isObject } from "./formats.ts";
@@ -13,7 +13,7 @@ export interface Limits {
   readonly stringBytes: number;
 }
 
-/** UTF-8 length, without encoding. Half of a surrogate pair counts as the replacement character it becomes. */
+/** UTF-8 length, without encoding. An unpaired surrogate counts as the replacement character it becomes. */
 export function utf8Length(text: string): number {
   let bytes = text.length;
   for (let i = 0; i < text.length; i++) {
@@ -32,7 +32,7 @@ export function utf8Length(text: string): number {
 export const fitsBytes = (text: string, maximum: number): boolean =>
   text.length * 3 <= maximum || (text.length <= maximum && utf8Length(text) <= maximum);
 
-/** No name of AAEP comes near this; longer keys are shortened, so that a report stays smaller than its message. */
+/** No AAEP field name is nearly as long. Longer keys are shortened, so that a report stays smaller than its message. */
 const LONGEST_KEY = 200;
 
 export function pointer(path: string, key: string | number): string {
@@ -47,7 +47,7 @@ const LONE_SURROGATE = /\p{Surrogate}/u;
 const LONE_SURROGATES = new RegExp(LONE_SURROGATE, "gu");
 const MOST_ISSUES = 16;
 
-/** Objects as JSON.parse makes them, in whatever realm: nothing inherited, no conversion of their own. */
+/** Plain objects as made by JSON.parse, from any realm: no other prototype. */
 function isPlain(value: object): boolean {
   const parent: unknown = Object.getPrototypeOf(value);
   return (
@@ -57,23 +57,23 @@ function isPlain(value: object): boolean {
 }
 
 /**
- * What no schema says: size, nesting, field count, string sizes, broken Unicode, what JSON cannot carry, and keys that
- * reach for a prototype. A few problems are enough. The walk never goes below the depth cap nor on beyond the size
- * cap, so neither a loop nor a list that names one object a million times can hold it up.
+ * Checks that no schema expresses: size, nesting, field count, string sizes, broken Unicode, values JSON cannot carry,
+ * and keys that reach a prototype. Reports only the first few problems. The walk stops at the depth and size limits, so
+ * neither a cycle nor a list with a million references to one object can slow it down.
  */
 export function findLimitIssues(message: Record<string, unknown>, limits: Limits): Issue[] {
-  // Nearly every message is fine, and is told so without the places and words a report needs.
+  // Fast path: nearly every message is fine and needs no report.
   const fine = sizeIfFine(message, limits, 0);
   if (fine >= 0 && fine <= limits.bytes && fieldsOf(message) <= limits.fields) return [];
   const issues: Issue[] = [];
-  // A lower bound of the bytes as JSON that costs nothing: non-ASCII text, escapes and digits come on top.
+  // A cheap lower bound of the JSON size: ignores escapes, digits, and that non-ASCII text needs more bytes.
   let size = 0;
   const add = (path: string, code: string, text: string, ruling: string) =>
     void issues.push({ path: path.replace(LONE_SURROGATES, "\ufffd"), code, message: text, ruling });
 
   const checkString = (text: string, path: string) => {
     if (LONE_SURROGATE.test(text)) {
-      add(path, "unicode", "The text holds half of a surrogate pair; send well-formed Unicode.", "ENV-33");
+      add(path, "unicode", "The text contains an unpaired surrogate; send well-formed Unicode.", "ENV-33");
     }
     if (!fitsBytes(text, limits.stringBytes)) {
       add(
@@ -87,7 +87,7 @@ export function findLimitIssues(message: Record<string, unknown>, limits: Limits
 
   const visitObject = (value: object, path: string, depth: number) => {
     if (depth > limits.depth) {
-      return add(path, "depth", `Values may nest at most ${limits.depth} levels deep here.`, "LIM-03");
+      return add(path, "depth", `Values may be nested at most ${limits.depth} levels deep.`, "LIM-03");
     }
     if (Array.isArray(value)) {
       for (let i = 0; i < value.length && going(); i++) visit(value[i], pointer(path, i), depth + 1);
@@ -97,14 +97,14 @@ export function findLimitIssues(message: Record<string, unknown>, limits: Limits
     for (const key of Object.keys(value)) {
       if (!going()) return;
       const item = (value as Record<string, unknown>)[key];
-      if (item === undefined) continue; // as JSON.stringify has it
+      if (item === undefined) continue; // as in JSON.stringify
       const place = pointer(path, key);
       size += key.length + 3;
       if (FORBIDDEN_KEYS.has(key)) {
         add(
           place,
           "forbidden_key",
-          `The name "${key}" is not allowed anywhere in a message; rename the field.`,
+          `The field name "${key}" is not allowed anywhere in a message; rename the field.`,
           "SEC-12",
         );
       } else {
@@ -124,7 +124,7 @@ export function findLimitIssues(message: Record<string, unknown>, limits: Limits
         if (!Number.isFinite(value))
           add(path, "number", "The number is too large for JSON; send it as text.", "ENV-34");
         else if (Number.isInteger(value) && !Number.isSafeInteger(value)) {
-          add(path, "number", "Whole numbers beyond 2^53 lose digits; send it as text.", "ENV-34");
+          add(path, "number", "Integers beyond 2^53 lose digits; send it as text.", "ENV-34");
         }
         return;
       case "boolean":
@@ -159,7 +159,7 @@ function fieldsOf(message: Record<string, unknown>): number {
 const fineText = (text: string, limits: Limits): boolean =>
   !LONE_SURROGATE.test(text) && fitsBytes(text, limits.stringBytes);
 
-/** The same walk without a word: the size as counted there, or -1 where that one must say what is wrong. */
+/** The same walk without reporting: returns the size, or -1 if there is a problem to report. */
 function sizeIfFine(value: unknown, limits: Limits, depth: number): number {
   switch (typeof value) {
     case "string":
@@ -187,7 +187,7 @@ function objectSizeIfFine(value: object, limits: Limits, depth: number): number 
       size += key.length + 3;
     }
     const inner = sizeIfFine(item, limits, depth + 1);
-    // Never on beyond the cap: a list may name one object a million times.
+    // Stop at the limit: a list may reference one object a million times.
     if (inner < 0 || size > limits.bytes) return -1;
     size += inner;
   }
@@ -195,7 +195,7 @@ function objectSizeIfFine(value: object, limits: Limits, depth: number): number 
 }
 
 const NOT_JSON =
-  "A message holds only what JSON can say: text, numbers, true, false, null, lists and plain objects.";
+  "A message can contain only JSON values: text, numbers, true, false, null, lists and plain objects.";
 
 export const tooLarge = ({ bytes }: Limits): Issue => ({
   path: "",
@@ -205,8 +205,8 @@ export const tooLarge = ({ bytes }: Limits): Issue => ({
 });
 
 /**
- * Whether any object in this JSON text names a key twice. JSON.parse silently keeps the last one, so a consent
- * reply could read differently here and in a log (A14). The text must already have parsed.
+ * Whether any object in this JSON text has a duplicate key. JSON.parse silently keeps the last one, so a reply to a
+ * question could mean one thing here and another in a log (A14). The text must be valid JSON.
  */
 export function hasDuplicateKeys(json: string): boolean {
   const objects: (Set<string> | undefined)[] = [];
@@ -230,7 +230,7 @@ export function hasDuplicateKeys(json: string): boolean {
         expectKey = objects.at(-1) !== undefined;
         break;
       case 34: {
-        // A quoted text: skip to its end, minding escapes.
+        // Skip the string, including escapes.
         const start = i;
         for (i++; json.charCodeAt(i) !== 34 && i < json.length; i++) if (json.charCodeAt(i) === 92) i++;
         const keys = objects.at(-1);

@@ -1,4 +1,8 @@
-/** The terms of a subscription: capability defaults, how two sets compare, how an acceptance reads (5.3, 5.4.4; CON-15). */
+/**
+ * The producer's side of the handshake (chapter 5, 12.5). Pure: from a request and an offer to an acceptance that never
+ * exceeds the request (HS-07), or a rejection that says what to change. Also the terms of a subscription: capability
+ * defaults, comparison, and what an acceptance means (5.3, 5.4.4; CON-15).
+ */
 
 import { type LanguageOffer, matchLanguage, resolveLanguage, spokenLanguages } from "../text/language.ts";
 import { DEFAULT_INCLUDE, filtersNoWider } from "./filters.ts";
@@ -18,10 +22,10 @@ import {
 export const VERBOSITIES: readonly Verbosity[] = ["terse", "normal", "detailed"];
 const LOADS: readonly CognitiveLoad[] = ["low", "medium", "high"];
 
-/** Asking for this rate lifts the limit: a field cannot be taken back by leaving it out (CON-19). */
+/** Requesting this rate removes the limit: renegotiation cannot remove a field by omitting it (CON-19). */
 export const UNLIMITED = 100_000;
 
-/** Every capability that has a default, with the default where nothing was said. Lists are copies. */
+/** All capabilities with defaults filled in. Lists are copies. */
 export const withDefaults = (given: Capabilities) => ({
   preferred_verbosity: given.preferred_verbosity ?? "normal",
   languages: [...(given.languages ?? ["en-US"])],
@@ -42,7 +46,7 @@ const CORE_FIELDS = new Set([...Object.keys(withDefaults({})), "max_events_per_s
 
 export const isCoreField = (name: string): boolean => CORE_FIELDS.has(name);
 
-/** Extension capabilities: objects under a prefix. Names that reach for a prototype are nobody's prefix. */
+/** Extension capabilities: objects under a prefix. Names such as __proto__ are ignored. */
 export const extensionEntries = (capabilities: Capabilities): [string, Record<string, unknown>][] =>
   Object.entries(capabilities).filter(
     (entry): entry is [string, Record<string, unknown>] =>
@@ -50,8 +54,8 @@ export const extensionEntries = (capabilities: Capabilities): [string, Record<st
   );
 
 /**
- * The fields in which `honored` goes beyond `request`, by the rule of each field (CAP-01 to CAP-12), the request's
- * defaults filled in. A field that `honored` leaves out is as requested. Extension capabilities have rules of their own.
+ * The fields in which `honored` exceeds `request`, by the rule of each field (CAP-01 to CAP-12), with the request's
+ * defaults filled in. A field missing in `honored` means "as requested". Extensions check their own capabilities.
  */
 export function noMorePermissive(request: Capabilities, honored: Capabilities): string[] {
   const asked = withDefaults(request);
@@ -83,30 +87,33 @@ export function noMorePermissive(request: Capabilities, honored: Capabilities): 
   return Object.keys(excess).filter((field) => excess[field]);
 }
 
-/** What holds on a subscription, nothing left to look up. */
+/** The terms of a subscription, with all defaults resolved. */
 export interface Terms {
-  /** Infinity where there is no limit. */
+  /** Infinity if unlimited. */
   readonly max_events_per_second: number;
   readonly verbosity: Verbosity;
-  /** Whether the listener chose it: at low load only an unchosen one gives way to terse (CON-22). */
+  /** Whether the subscriber chose it: at low cognitive load only a default becomes terse (CON-22). */
   readonly verbosityGiven: boolean;
-  /** Empty where none of the languages asked for can be served. */
+  /** Empty if none of the requested languages is available. */
   readonly languages: readonly string[];
   readonly confirmation: boolean;
   readonly clarification: boolean;
   readonly boundaries: readonly Boundary[];
   readonly filters: { readonly include: readonly string[]; readonly exclude: readonly string[] };
-  /** Empty where none of the levels asked for is offered. */
+  /** Empty if none of the requested levels is offered. */
   readonly levels: readonly (1 | 2 | 3)[];
   readonly extensions: readonly string[];
   readonly load: CognitiveLoad;
   readonly pace_wpm?: number;
   readonly signedOnly: boolean;
-  /** What each extension agreed on, by prefix. */
+  /** The honored capabilities of each extension, by prefix. */
   readonly extensionTerms: Readonly<Record<string, Record<string, unknown>>>;
 }
 
-/** Absent in the acceptance means as requested, else the default; for languages and levels it means none (CON-15). */
+/**
+ * A field missing in the acceptance means as requested, else the default; for languages and levels it means none
+ * (CON-15).
+ */
 export function resolveTerms(request: Capabilities, honored: Capabilities): Terms {
   const agreed: Capabilities = { ...request, ...honored };
   const filled = withDefaults(agreed);
@@ -129,31 +136,26 @@ export function resolveTerms(request: Capabilities, honored: Capabilities): Term
   };
 }
 
-/**
- * The producer's side of the handshake (chapter 5, 12.5): from what a listener asks and what we offer to an
- * acceptance that never goes beyond the request (HS-07), or a rejection that says how to do better. Pure.
- */
-
 export interface Offer {
   producer: ProducerIdentity;
   versions: readonly string[];
   levels: readonly (1 | 2 | 3)[];
   languages: LanguageOffer;
-  /** The most ever granted; absent, a listener may go unlimited. */
+  /** The highest rate granted; absent means no limit. */
   max_events_per_second?: number;
-  /** All, unless said otherwise. */
+  /** Default: all. */
   boundaries?: readonly Boundary[];
-  /** All, unless said otherwise. */
+  /** Default: all. */
   verbosities?: readonly Verbosity[];
   extensions?: readonly ExtensionOffer[];
-  /** Subscriptions there may be at a time, of all listeners together. */
+  /** Most subscriptions at a time, of all subscribers together. */
   max_subscriptions?: number;
   manifest_uri?: string;
-  /** Compact JWS; sent to listeners that insist on one. */
+  /** Compact JWS; sent to subscribers that require one. */
   signed_manifest?: string;
-  /** Reject a listener none of whose languages is spoken, instead of serving it in another (CON-20). */
+  /** Reject a subscriber if none of its languages is available, instead of using another language (CON-20). */
   strictLanguages?: boolean;
-  /** Reject a listener that shares no conformance level, instead of serving it without one (CON-45). */
+  /** Reject a subscriber that shares no conformance level, instead of serving it without one (CON-45). */
   requireReplies?: boolean;
 }
 
@@ -161,8 +163,8 @@ export interface ExtensionOffer {
   uri: string;
   prefix: string;
   /**
-   * From the capability object asked for to the one honored; undefined, or no function: none is. Pure: it is asked
-   * again at every renegotiation. What it makes of values inside lists and objects it should explain itself.
+   * From the requested capability object to the honored one; undefined or no function means that none is honored. Pure:
+   * it runs again at every renegotiation. It explains changes inside lists and objects itself.
    */
   negotiate?: (requested: Record<string, unknown>) => Record<string, unknown> | undefined;
 }
@@ -181,8 +183,8 @@ export function negotiate(request: SubscriptionRequest, offer: Offer, subscripti
 }
 
 /**
- * Fields that `change` names replace those asked for so far, whole; the rest stays, and the sum is negotiated anew
- * (CON-19). Pass the version agreed at first as `aaep_version`. A rejection leaves the request as it was.
+ * The fields of `change` replace those of the request entirely; the rest stays, and the result is negotiated again
+ * (CON-19). Pass the version agreed at first as `aaep_version`. A rejection leaves the request unchanged.
  */
 export function renegotiate(
   previous: { readonly request: Capabilities; readonly aaep_version?: string },
@@ -198,7 +200,7 @@ export function renegotiate(
   const version = previous.aaep_version ?? offer.versions[0] ?? AAEP_VERSION;
   const answer = agree(merge(given), offer, subscription_id, version);
   if (answer.type === "subscription.rejected") return { answer, request: previous.request };
-  // What nobody here understands has no effect now or later, so it is not remembered: changes cannot pile up.
+  // Unknown fields have no effect and are not kept, so that repeated changes cannot grow the request without bound.
   const kept = given.filter(
     ([name]) => isCoreField(name) || offer.extensions?.some(({ prefix }) => prefix === name),
   );
@@ -206,8 +208,8 @@ export function renegotiate(
 }
 
 /**
- * The version to speak, if there is one: the highest supported of the same MAJOR and no higher MINOR. PATCH plays
- * no part, and a pre-release is only ever matched by itself (CON-39).
+ * The version to use, if any: the highest supported one with the same MAJOR and no higher MINOR. PATCH is ignored, and
+ * a pre-release matches only itself (CON-39).
  */
 export function chooseVersion(requested: string, supported: readonly string[]): string | undefined {
   const wanted = readVersion(requested);
@@ -227,7 +229,7 @@ function readVersion(version: string) {
   return parts && { version, major: +parts[1]!, minor: +parts[2]!, patch: +parts[3]!, prerelease: parts[4] };
 }
 
-/** What becomes of one part of a request: the fields honored, a sentence on what is missing, or a refusal. */
+/** The result for one part of a request: the honored fields, a note on what was not honored, or a rejection. */
 interface Outcome {
   honored?: Capabilities;
   note?: string | false;
@@ -276,7 +278,7 @@ const rate: Decide = (
   };
 };
 
-// Only the same or less may be honored; where nothing that short is written, the wish still says best what is meant.
+// Only the same or a lower verbosity may be honored; if the producer has no text that short, echo the request.
 const verbosity: Decide = ({ preferred_verbosity: wish }, { verbosities: written = VERBOSITIES }) => {
   const shorter = VERBOSITIES.slice(0, VERBOSITIES.indexOf(wish) + 1).reverse();
   const served = shorter.find((one) => written.includes(one));
@@ -339,12 +341,12 @@ const extensions: Decide = ({ supported_extensions: wish }, { extensions: offere
   };
 };
 
-/** Extensions answer for their own capability objects; what nobody answers for stays without effect (HS-24). */
+/** Extensions negotiate their own capability objects; those of unknown extensions have no effect (HS-24). */
 const extensionCapabilities: Decide = (asked, { extensions: offered = [] }, request) => {
   const honored: Capabilities = {};
   const missing: string[] = [];
   for (const [prefix, wanted] of extensionEntries(request)) {
-    // A listener may leave the extension unlisted, as in 5.3.2, as long as the prefix says which one is meant.
+    // The extension need not be listed, as in 5.3.2, if the prefix is unambiguous.
     const named = offered.filter((one) => one.prefix === prefix);
     const extension =
       named.length > 1 ? named.find(({ uri }) => asked.supported_extensions.includes(uri)) : named[0];
@@ -393,8 +395,8 @@ function split<T>(items: readonly T[], keep: (item: T) => boolean): [kept: T[], 
 const MOST_LISTED = 8;
 
 /**
- * Names in a sentence. They come from the peer, so control characters go, and number and length are bounded: however
- * long a request, all sentences about it fit the 4096 characters of `negotiation_notes` and `reason_message`.
+ * Lists names in a sentence. They come from the peer, so control characters are removed, and number and length are
+ * bounded: all sentences together fit the 4096 characters of `negotiation_notes` and `reason_message`.
  */
 function listed(items: readonly (string | number)[]): string {
   const names = items.slice(0, MOST_LISTED).map((item) => {

@@ -1,9 +1,10 @@
 /**
- * The one door from bytes, text or an unknown value to a typed message (chapters 3.9, 5, 6; ENV-35).
+ * Parses and validates messages: the only path from bytes, text or an unknown value to a typed message (chapters 3.9,
+ * 5, 6; ENV-35).
  *
- * Strict is for what we emit. Tolerant is for what we receive: structural faults refuse the message, while unknown
- * types, fields, enum values and extensions pass with a diagnostic (CON-37, CON-38). A consent reply is taken or
- * refused as it stands in either mode; only its time may have any form RFC 3339 knows. Nothing here throws.
+ * Strict mode is for messages we emit. Tolerant mode is for messages we receive: structural faults reject the message,
+ * while unknown types, fields, enum values and extensions pass with a diagnostic (CON-37, CON-38). A reply to a
+ * question is never repaired, in either mode; only its timestamp may have any RFC 3339 form. Nothing here throws.
  */
 
 import { type Issue, quote } from "./errors.ts";
@@ -31,11 +32,11 @@ import { explain } from "./validate.ts";
 
 export interface ParseOptions {
   mode: "strict" | "tolerant";
-  /** Extension prefixes in use, each with the context address that declares it (CON-36). Strict mode checks them. */
+  /** Extension prefixes in use, each with the context URI that declares it (CON-36). Checked in strict mode. */
   extensions?: Readonly<Record<string, string>>;
-  /** "envelope" checks an event as far as its envelope, whatever its type says about the payload. */
+  /** "envelope" checks only the envelope of an event, not its payload. */
   scope?: "message" | "envelope";
-  /** Overrides the sizes of the mode. */
+  /** Overrides the limits of the mode. */
   limits?: Partial<Limits>;
 }
 
@@ -73,13 +74,13 @@ export function parse(input: string | Uint8Array, options: ParseOptions): Parsed
       );
     }
   }
-  // RFC 8259, 8.1: a byte order mark is never sent, and may be passed over where it comes.
+  // RFC 8259, 8.1: a byte order mark must not be sent, but a receiver may ignore it.
   if (options.mode === "tolerant" && json.charCodeAt(0) === 0xfeff) json = json.slice(1);
   let value: unknown;
   try {
     value = JSON.parse(json);
   } catch (error) {
-    // The engine's own words name the place, but may quote the text: keep only where it is.
+    // The engine's error message may quote the input: keep only the position.
     const at = / at position (\d+)(?: \(line \d+ column \d+\))?$/.exec(String(error))?.[1];
     const where = at ? ` near character ${at}` : "";
     const wrong = json.startsWith("\ufeff") ? "There is a byte order mark" : `This is not JSON${where}`;
@@ -98,7 +99,7 @@ export function parse(input: string | Uint8Array, options: ParseOptions): Parsed
   return parsed;
 }
 
-/** As `parse`, for a value that is JSON already. The value is never changed; a mended message is a copy. */
+/** Like `parse`, for a value that is already parsed JSON. Never changes the value; a repaired message is a copy. */
 export function parseValue(value: unknown, options: ParseOptions): Parsed {
   return inspect(value, options, limitsOf(options), false);
 }
@@ -117,7 +118,7 @@ function inspect(value: unknown, options: ParseOptions, limits: Limits, owned: b
   try {
     return examine(value, options, limits, owned);
   } catch {
-    // A getter or proxy that throws, or nesting that a caller's own limits let through and the stack does not.
+    // A getter or proxy that throws, or nesting within custom limits that overflows the stack.
     return refuse(undefined, issue("", "json", "The message cannot be read as JSON.", "ENV-33"));
   }
 }
@@ -166,7 +167,7 @@ function examine(value: unknown, options: ParseOptions, limits: Limits, owned: b
     if (tolerant && !owned) message = structuredClone(message);
     const explanation = explain(node, message, tolerant);
     if (explanation.issues.length > 0) return refuse(type, ...explanation.issues.sort(byStage));
-    // Fail closed, should the check ever know something the explainer does not.
+    // Fail closed if `ok` ever rejects something that `explain` accepts.
     if (!tolerant)
       return refuse(type, issue("", "invalid", "The message does not fit its schema.", "ENV-35"));
     diagnostics.push(...explanation.diagnostics);
@@ -184,7 +185,7 @@ function examine(value: unknown, options: ParseOptions, limits: Limits, owned: b
   } as unknown as Parsed;
 }
 
-/** The rules no schema can say. They refuse in strict mode and are diagnostics in tolerant mode. */
+/** Rules that a schema cannot express: errors in strict mode, diagnostics in tolerant mode. */
 function ruleIssues(
   kind: string,
   type: string,
@@ -192,7 +193,7 @@ function ruleIssues(
   options: ParseOptions,
 ): Issue[] {
   const issues: Issue[] = [];
-  // On other types a field of this name is unknown, and may hold anything.
+  // On other types a field of this name is unknown and may hold anything.
   if (kind === "event" && type === "aaep:agent.progress.updated") {
     const { step, total_steps: total } = message["progress"] as { step?: number; total_steps?: number };
     if (step !== undefined && total !== undefined && step > total) {
@@ -235,7 +236,7 @@ function stage({ path, code }: Issue): number {
   return (ENVELOPE.test(path) ? 0 : 10) + (at < 0 ? STAGES.length : at);
 }
 
-/** Whether a value is a strictly valid message of this type, as far as a schema can tell. */
+/** Whether a value strictly matches the schema of this type. */
 export function isMessage<Type extends CoreEventType | keyof MessageMap>(
   type: Type,
   value: unknown,

@@ -1,6 +1,6 @@
 /**
- * SHA-256 (FIPS 180-4), synchronous. The platform's own is asynchronous only, and between looking at the parameters
- * and running with them there must be no moment in which anything else can happen.
+ * SHA-256 (FIPS 180-4), synchronous. WebCrypto is asynchronous, and nothing else may run between checking the
+ * parameters of a tool and running it with them.
  */
 const K = /* @__PURE__ */ (() => {
   const constants = new Uint32Array(64);

@@ -1,4 +1,4 @@
-/** Every AAEP 1.0 message as a type. The shapes are generated; this file only groups them. */
+/** The types of all AAEP 1.0 messages. The message types are generated; this file groups them. */
 import type {
   ClarificationReply,
   ConfirmationReply,
@@ -25,8 +25,6 @@ export type CognitiveLoad = "low" | "medium" | "high";
 
 export const CORE_CONTEXT = "https://aaep-protocol.org/context/v1";
 export const AAEP_VERSION = "1.0.0";
-
-/** One name per type, in a file of its own: whoever only compares types needs no parser. */
 
 const CORE_TYPE = /^https:\/\/aaep-protocol\.org\/(?:types\/|vocab\/v1#)(.+)$/;
 

@@ -1,13 +1,13 @@
 /**
- * What a schema becomes at run time: a node that says yes or no (`ok`) and holds what the explainer needs to say why.
- * The generated tables call these builders with their bounds and regular expressions; nothing is evaluated.
+ * Schema validation. A schema becomes a tree of nodes with a fast yes/no check (`ok`), which `explain` walks again to
+ * say what is wrong. The generated tables call the builders here; no code is evaluated at run time.
  */
 
 import { type Issue, quote } from "./errors.ts";
 import { atMost, integerIn, isDateTime, isObject, isUnique, isUri, numberIn } from "./formats.ts";
 import { pointer } from "./limits.ts";
 
-/** Which ruling lets a receiver pass over a failed keyword, and what it reads instead of an unknown word. */
+/** The ruling that lets a receiver tolerate a failed keyword, and the value it uses for an unknown enum value. */
 export type Tolerance = string | readonly (string | null)[];
 type Tolerances = Readonly<Record<string, Tolerance>>;
 
@@ -49,7 +49,7 @@ export interface ObjectNode extends Common {
   readonly fields: ReadonlyMap<string, readonly [node: Node, bit: number]>;
   readonly required: readonly string[];
   readonly variants: readonly (readonly [pattern: RegExp, node: Node])[];
-  /** What other fields may be: nothing, anything, or objects. */
+  /** Which other fields are allowed: none, any, or objects. */
   readonly others: false | true | "objects";
   readonly names: RegExp | undefined;
   readonly min: number;
@@ -61,7 +61,7 @@ interface AnyOfNode extends Common {
 }
 export type Node = TextNode | WordNode | NumberNode | FlagNode | ListNode | ObjectNode | AnyOfNode;
 
-/** If the fields of `when` hold, those of `then` must; a field of `then` may be absent unless it is in `need`. */
+/** If the fields in `when` match, those in `then` must; a field in `then` may be absent unless it is in `need`. */
 export interface Rule {
   readonly when: Readonly<Record<string, readonly unknown[]>>;
   readonly then: Readonly<Record<string, readonly unknown[]>>;
@@ -154,7 +154,7 @@ export const any = (options: readonly Node[]): AnyOfNode => ({
   ok: (value) => options.some((option) => option.ok(value)),
 });
 
-/** Whether a value meets a rule's condition: one of the listed values, or a list that holds one. */
+/** Whether a value is one of the wanted values, or a list that contains one. */
 export const meets = (value: unknown, wanted: readonly unknown[]): boolean =>
   Array.isArray(value) ? wanted.some((item) => value.includes(item)) : wanted.includes(value);
 
@@ -176,7 +176,7 @@ interface ObjectOptions {
   rules?: readonly Rule[];
 }
 
-/** Where a name stands among both, it is required. */
+/** A name in both is required. */
 export function object(
   needed: Readonly<Record<string, Node>>,
   optional: Readonly<Record<string, Node>>,
@@ -228,10 +228,9 @@ export function object(
 }
 
 /**
- * Why a message is not valid, in sentences. The checks only say yes or no; this walks the same nodes when they say no.
- * In tolerant mode it also mends what the rulings allow a receiver to mend: unknown enum values become the cautious
- * one (CON-70), oversize text is cut visibly (CON-41), unknown handshake keys go (CON-38), and the four critical types
- * are critical even where the word is missing (CON-14).
+ * Says why a message is invalid, in sentences. In tolerant mode it also repairs what the rulings allow: unknown enum
+ * values become the most cautious one (CON-70), oversize text is truncated visibly (CON-41), unknown handshake keys are
+ * removed (CON-38), and the four critical types are critical even if the urgency is missing (CON-14).
  */
 
 interface Explanation {
@@ -239,10 +238,10 @@ interface Explanation {
   diagnostics: Issue[];
 }
 
-/** A message can be wrong in a hundred thousand places; a report of that size would help only an attacker. */
+/** A message can have a hundred thousand problems; a bounded report prevents amplification. */
 const MOST_ISSUES = 64;
 
-/** Puts another value in a place, or removes it. */
+/** Replaces a value, or removes it if undefined. */
 type Mend = (value: unknown) => void;
 
 const CUT_MARK = " …";
@@ -259,7 +258,7 @@ const KIND = {
 
 function found(value: unknown, path: string): string {
   if (value === undefined) return "nothing";
-  // A token in an error message would end up in a log.
+  // Keep reply tokens out of error messages, which may be logged.
   if (path.endsWith("/reply_token")) return "another value";
   return quote(JSON.stringify(value));
 }
@@ -273,7 +272,7 @@ function describePattern({ source }: RegExp): string {
   if (source.startsWith("^[0-9]{4}-"))
     return "a time such as 2026-05-24T14:22:11.342Z, with 3 or 6 decimals or none";
   if (source.startsWith("^[0-9]+\\.")) return "a version such as 1.0.0";
-  if (source.startsWith("^(?!")) return "a prefix of an extension (aaep, xsd, rdf and rdfs are taken)";
+  if (source.startsWith("^(?!")) return "an extension prefix (aaep, xsd, rdf and rdfs are reserved)";
   return `text of the form ${source}`;
 }
 
@@ -296,7 +295,7 @@ function hasKind(node: Node, value: unknown): boolean {
   }
 }
 
-/** Cuts between grapheme clusters as far as marks and joiners show them, and says so. */
+/** Truncates with a visible mark, and not before a combining mark or joiner. */
 function truncateText(text: string, maximum: number): string {
   const points = Array.from(text);
   let end = maximum - CUT_MARK.length;
@@ -308,7 +307,7 @@ export function explain(node: ObjectNode, message: Record<string, unknown>, tole
   const issues: Issue[] = [];
   const diagnostics: Issue[] = [];
 
-  /** Reports, and says whether the fault is one a receiver passes over. */
+  /** Reports a problem; returns whether a receiver tolerates it. */
   function report(
     path: string,
     code: string,
@@ -320,7 +319,7 @@ export function explain(node: ObjectNode, message: Record<string, unknown>, tole
     const list = passes ? diagnostics : issues;
     if (list.length < MOST_ISSUES) list.push({ path, code, message, ...(ruling ? { ruling } : {}) });
     else if (list.length === MOST_ISSUES) {
-      list.push({ path: "", code: "more", message: "There are more problems than are listed here." });
+      list.push({ path: "", code: "more", message: "There are more problems than listed here." });
     }
     return passes;
   }
@@ -342,7 +341,7 @@ export function explain(node: ObjectNode, message: Record<string, unknown>, tole
       case "word": {
         if (node.words.includes(value as string)) return;
         const tolerance = node.tolerate["enum"];
-        // A word this version knows, and that may not stand here, is no word of a later version.
+        // A value that this version knows but does not allow here cannot be from a later version.
         if (node.words.length === 1 && (!tolerance || tolerance.slice(2).includes(value as string)))
           return void expect("const", JSON.stringify(node.words[0]));
         if (typeof value !== typeof node.words[0])
@@ -393,7 +392,7 @@ export function explain(node: ObjectNode, message: Record<string, unknown>, tole
     if (value.length > node.max)
       report(path, "max_items", `${name} may have at most ${node.max} entries; found ${value.length}.`);
     if (node.unique && !isUnique(value))
-      report(path, "unique", `${name} names something twice; each entry may stand once.`);
+      report(path, "unique", `${name} has duplicate entries; each entry may occur once.`);
     if (node.contains !== undefined && !value.includes(node.contains)) {
       report(path, "contains", `${name} must contain ${node.contains}.`, node.tolerate["contains"]);
     }
@@ -417,7 +416,7 @@ export function explain(node: ObjectNode, message: Record<string, unknown>, tole
     }
     const present = () => Object.keys(value).filter((key) => value[key] !== undefined);
     for (const key of present()) walkField(node, value, key, pointer(path, key));
-    // What is unknown goes first, then the rest is held to the schema (CON-38).
+    // Unknown fields are removed first; then the rest must match the schema (CON-38).
     if (present().length < node.min) report(path, "min_properties", `${path.slice(1)} must not be empty.`);
     for (const rule of node.rules) {
       if (!applies(rule, value) || keeps(rule, value)) continue;
@@ -443,10 +442,10 @@ export function explain(node: ObjectNode, message: Record<string, unknown>, tole
       );
     }
     for (const [pattern, variant] of node.variants) {
-      // Variants are written in lower case and read in any (CON-08).
+      // Variant names are emitted in lower case and accepted in any case (CON-08).
       if (!(tolerant ? new RegExp(pattern, "i") : pattern).test(key)) continue;
       if (typeof item === "string" && item !== "") return walk(variant, item, path, mend);
-      const text = `${quote(key)} is the text of another field in another language and must be text; found ${found(item, path)}.`;
+      const text = `${quote(key)} is a language variant of a text field and must be text; found ${found(item, path)}.`;
       if (report(path, "variant", text, "CON-08")) mend(undefined);
       return;
     }
@@ -455,8 +454,8 @@ export function explain(node: ObjectNode, message: Record<string, unknown>, tole
     const known = [...node.fields.keys()];
     const text =
       node.others === "objects"
-        ? `${named(path)} must be an object under an extension's prefix, or a name AAEP 1.0 knows; found ${found(item, path)}.`
-        : `The field ${quote(key)} is not known here${known.length < 12 ? `; known are ${known.join(", ")}` : "; own data belongs under extensions"}.`;
+        ? `${named(path)} must be an object under an extension prefix, or a field of AAEP 1.0; found ${found(item, path)}.`
+        : `The field ${quote(key)} is unknown${known.length < 12 ? `; known fields: ${known.join(", ")}` : "; put your own data under extensions"}.`;
     if (report(path, "unknown_field", text, tolerance) && tolerance === "CON-38") mend(undefined);
   }
 
@@ -472,7 +471,7 @@ function explainRule(
     .map((key) => `${key} is ${found(value[key], "")}`)
     .join(" and ");
   for (const key of need)
-    if (value[key] === undefined) return [key, `Because ${because}, the field ${key} must be given.`];
+    if (value[key] === undefined) return [key, `Because ${because}, the field ${key} is required.`];
   for (const key in then) {
     if (value[key] === undefined || meets(value[key], then[key]!)) continue;
     const wanted = then[key]!.map((item) => JSON.stringify(item)).join(" or ");

@@ -1,6 +1,6 @@
 /**
- * Which language a listener gets (chapter 11; CON-33), its direction (CON-34) and the per-language variants of
- * text fields (CON-08). Scripts come from the platform's likely subtags; a malformed tag is read as far as it goes.
+ * Language matching (chapter 11; CON-33), text direction (CON-34) and language variants of text fields (CON-08).
+ * Scripts come from the likely subtags of Intl.Locale; a malformed tag is read up to the first invalid part.
  */
 import type { LocalizationHints } from "../protocol/types.ts";
 
@@ -10,13 +10,13 @@ interface Locale {
   /** Canonical (iw is he), in lower case. */
   readonly tag: string;
   readonly language: string;
-  /** Given or likely; undefined where the platform knows none. */
+  /** Given or likely; undefined if unknown. */
   readonly script: string | undefined;
-  /** Only if the tag names one. */
+  /** Only if given in the tag. */
   readonly region: string | undefined;
-  /** The region named, else the likely one. */
+  /** The given region, else the likely one. */
   readonly home: string | undefined;
-  /** With script and region filled in, if the tag names a region: zh-TW and zh-Hant-TW are the same. */
+  /** With script and region filled in, if the tag has a region: zh-TW and zh-Hant-TW are equal. */
   readonly full: string | undefined;
 }
 
@@ -26,7 +26,7 @@ export interface LanguageOffer {
   readonly fallback_chain?: readonly string[];
 }
 
-// Peers choose the tags: real ones stay far below this, and looking up a longer one would only cost time.
+// Peers choose the tags: real ones are far shorter, and parsing longer ones would only cost time.
 const LONGEST_TAG = 100;
 const CACHED = 512;
 const cache = new Map<string, Locale>();
@@ -48,7 +48,7 @@ function readLocale(written: string): Locale {
       const locale = new Intl.Locale(part);
       const language = locale.language || "und"; // engines differ
       const { region } = locale;
-      const likely = language === "und" ? locale : locale.maximize(); // likely subtags would call "und" English
+      const likely = language === "und" ? locale : locale.maximize(); // `maximize` would make "und" English
       return {
         written,
         tag: part === tag ? locale.toString().toLowerCase() : tag,
@@ -59,7 +59,7 @@ function readLocale(written: string): Locale {
         full: region && likely.toString(),
       };
     } catch {
-      // Not well-formed up to here: read what stands before.
+      // Malformed: try without the last part.
     }
   }
   return {
@@ -73,13 +73,13 @@ function readLocale(written: string): Locale {
   };
 }
 
-/** RFC 4647, 3.4: drop the last subtag, and with it a single letter that led up to it. */
+/** RFC 4647, 3.4: removes the last subtag, and a single-letter subtag before it. */
 const shorter = (tag: string): string =>
   tag.slice(0, Math.max(0, tag.lastIndexOf("-"))).replace(/-[a-z0-9]$/, "");
 
 /**
- * CLDR's parent locales, as far as they decide between regions: where the regions of a language fall into two
- * groups, those of the first read its head most easily. Heads in digits are areas that contain the region.
+ * CLDR's parent locales, as far as they decide between regions: the regions of these languages form two groups, and
+ * readers in the first prefer its head regions. Numeric heads are areas that contain the region.
  */
 const GROUPS: Readonly<Record<string, readonly [regions: RegExp, heads: readonly string[]]>> = {
   en: [/^(?!(?:US|AS|GU|MH|MP|PH|PR|UM|VI)$)/, ["001", "GB"]],
@@ -88,14 +88,14 @@ const GROUPS: Readonly<Record<string, readonly [regions: RegExp, heads: readonly
   zh: [/^(?:HK|MO)$/, ["HK"]],
 };
 
-/** Written languages of one macrolanguage that its readers share. */
+/** Languages of one macrolanguage that their readers share in writing. */
 const MACROLANGUAGE: Readonly<Record<string, string>> = { nb: "no", nn: "no" };
 
 const SIBLING = 300;
 
 const family = (language: string): string => MACROLANGUAGE[language] ?? language;
 
-/** How far an offered language is from a wanted one; from SIBLING on only another region fits. */
+/** Distance of an offered language from a wanted one; from SIBLING on it is another region of the same language. */
 function distance(wanted: Locale, offered: Locale): number {
   if (wanted.language === "" || offered.language === "") return Infinity;
   if (wanted.written === offered.written) return 0;
@@ -123,8 +123,8 @@ function distance(wanted: Locale, offered: Locale): number {
 }
 
 /**
- * The first requested tag that an available one answers. Every tag is first looked up by itself (RFC 4647 lookup,
- * a bare language also taking any region); only when all have failed, sibling regions count. Scripts never mix.
+ * The first requested tag that matches an available one. Each tag is first looked up by itself (RFC 4647 lookup; a bare
+ * language also matches any region); sibling regions count only if all lookups failed. Scripts must be equal.
  */
 export function matchLanguage(
   requested: readonly string[],
@@ -142,11 +142,11 @@ export function matchLanguage(
   return undefined;
 }
 
-/** What an offer can be matched against: its primary language counts even if it is not listed. */
+/** The languages of an offer, including the primary one even if it is not listed. */
 export const spokenLanguages = ({ available, primary }: LanguageOffer): readonly string[] =>
   available.includes(primary) ? available : [...available, primary];
 
-/** Always a language: with no match, the producer's fallback chain and then its primary language (I18N-06). */
+/** Always returns a language: without a match, from the producer's fallback chain, then its primary one (I18N-06). */
 export function resolveLanguage(requested: readonly string[], offered: LanguageOffer): string {
   const spoken = spokenLanguages(offered);
   const match = matchLanguage(requested, spoken) ?? matchLanguage(offered.fallback_chain ?? [], spoken);
@@ -165,7 +165,7 @@ const BCP47 = /^(?:[a-z]{2,8}|[ix]-[a-z0-9]{1,8})(?:-[a-z0-9]{1,8})*$/i;
 const wellFormed = (tags: readonly string[], most: number): string[] =>
   [...new Set(tags)].filter((tag) => BCP47.test(tag)).slice(0, most);
 
-/** Says language and direction of every text (CON-32); what is no language tag becomes "und", undetermined. */
+/** Language and direction of a text (CON-32); an invalid tag becomes "und" (undetermined). */
 export function localizationHints(
   tag: string,
   available: readonly string[] = [],
@@ -181,7 +181,7 @@ export function localizationHints(
   };
 }
 
-/** The text fields that may have variants; any other `_id` or `_ms` is no Indonesian and no Malay. */
+/** The text fields that may have variants: elsewhere a suffix such as `_id` or `_ms` is not a language. */
 export const VARIANT_BASES = [
   "summary_terse",
   "summary_normal",
@@ -203,8 +203,8 @@ export type VariantBase = (typeof VARIANT_BASES)[number];
 export const variantSuffix = (tag: string): string => tag.toLowerCase().replaceAll("-", "_");
 
 /**
- * The text of a field in the listener's language: one of its `<base>_<tag>` variants, or the field itself where
- * the event is in that language or nothing fits better. `language` is undefined where the event does not say.
+ * The text of a field in the best language: one of its `<base>_<tag>` variants, or the field itself if the event is in
+ * that language or no variant matches better. `language` is undefined if the event does not state it.
  */
 export function pickVariant(
   event: object,

@@ -1,7 +1,8 @@
 /**
- * The Markdown reader: source text to a small tree of blocks and inline nodes, rendered as speech (subscriber/markdown.ts)
- * and as page elements (web/markdown.ts). No visible letter or digit of the source is lost; code is never changed and
- * nothing is run or fetched (CON-67). Every quantifier is bounded, so that hostile text stays cheap (A17).
+ * The Markdown reader: source text to a small tree of blocks and inline nodes, rendered as speech
+ * (subscriber/markdown.ts) and as page elements (web/markdown.ts). No visible letter or digit of the source is lost;
+ * code is never changed and nothing is run or fetched (CON-67). Every quantifier is bounded, so that hostile text stays
+ * cheap (A17).
  */
 
 export type Inline = string | InlineNode;
@@ -181,7 +182,9 @@ function parseList(lines: readonly string[], from: number, blocks: Block[]): num
   return at - 1;
 }
 
-/** The nested lists that are open at an item, which goes into the last; undefined if the item starts a separate list. */
+/**
+ * The nested lists that are open at an item, which goes into the last; undefined if the item starts a separate list.
+ */
 function listsOpenAt(open: readonly List[], indent: number, number: number | undefined): List[] | undefined {
   const kept = open.filter((one, index) => index === 0 || one.indent <= indent);
   const last = kept.at(-1)!;

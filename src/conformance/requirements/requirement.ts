@@ -36,6 +36,9 @@ export interface Requirement {
   readonly level: 1 | 2 | 3 | null;
   /** How a conforming implementation behaves. Reads the same way for MUST and MUST NOT. */
   readonly text: string;
-  /** Sections of the specification; A. and B. are appendices, `sch` a JSON Schema, `suite` upstream's suite, T1 to T8 the threats of 10.2. */
+  /**
+   * Sections of the specification; A. and B. are appendices, `sch` a JSON Schema, `suite` upstream's suite, T1 to T8
+   * the threats of 10.2.
+   */
   readonly source: string;
 }

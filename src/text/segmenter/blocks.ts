@@ -238,8 +238,8 @@ export function follows(list: List, marker: Marker): boolean {
 }
 
 /**
- * Whether something that looks like a marker is one: a wrapped line may also start with "1999. Then" or with the initial
- * of a name. `free`: the line above has ended.
+ * Whether something that looks like a marker is one: a wrapped line may also start with "1999. Then" or with the
+ * initial of a name. `free`: the line above has ended.
  */
 export function acceptsMarker(marker: Marker, list: List, free: boolean, opensParagraph: boolean): boolean {
   const { style, value } = marker;

@@ -1,7 +1,7 @@
 /**
- * The segmenter's input: character classes, and a ring buffer of recent text. The segmenter knows a character only by its
- * class, which comes from the JavaScript engine's Unicode tables. Classes are cached per code unit, because one regular
- * expression test per character would dominate the cost.
+ * The segmenter's input: character classes, and a ring buffer of recent text. The segmenter knows a character only by
+ * its class, which comes from the JavaScript engine's Unicode tables. Classes are cached per code unit, because one
+ * regular expression test per character would dominate the cost.
  */
 
 export const LOWER = 1;

@@ -37,7 +37,9 @@ export const WORD = 1;
 export const SENTENCE = 2;
 export const PARAGRAPH = 3;
 
-/** A list item up to this length is one unit; a longer one is split into sentences, so that nobody waits for its end. */
+/**
+ * A list item up to this length is one unit; a longer one is split into sentences, so that nobody waits for its end.
+ */
 const MAX_ITEM_UNIT = 400;
 /** "Name: Ana": a colon this close to the start of the line makes it a key and a value. */
 export const MAX_KEY_LENGTH = 32;

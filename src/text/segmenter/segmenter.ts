@@ -1,8 +1,8 @@
 /**
- * Incremental text segmenter: reports word, sentence and paragraph boundaries of streamed text as offsets. One pass with
- * a few states. The TEXT state skips ordinary characters by table; only marks, spaces and line starts reach the rules. A
- * rule that needs text which has not arrived leaves the position unchanged and runs again on the next push, so boundaries
- * never depend on how the text was split into tokens.
+ * Incremental text segmenter: reports word, sentence and paragraph boundaries of streamed text as offsets. One pass
+ * with a few states. The TEXT state skips ordinary characters by table; only marks, spaces and line starts reach the
+ * rules. A rule that needs text which has not arrived leaves the position unchanged and runs again on the next push, so
+ * boundaries never depend on how the text was split into tokens.
  */
 
 import {

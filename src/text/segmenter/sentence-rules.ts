@@ -1,6 +1,7 @@
 /**
- * The decision whether a full stop, question mark or ellipsis ends its sentence: from the token before it (abbreviation,
- * initial, number, ordinary word) and the text after it, with per-language data. Pure functions of the buffer.
+ * The decision whether a full stop, question mark or ellipsis ends its sentence: from the token before it
+ * (abbreviation, initial, number, ordinary word) and the text after it, with per-language data. Pure functions of the
+ * buffer.
  */
 
 import {
