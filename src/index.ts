@@ -1,14 +1,14 @@
 /** `earshot`: make an agent audible, answerable and safe. */
 
 export type { AcceptHook } from "./producer/gate.ts";
-export { ENGLISH, type Phrases } from "./producer/phrases.ts";
+export type { ByLanguage, ByVerbosity, Sentence, Summary } from "./producer/localized-text.ts";
+export { ENGLISH, type Phrases, type Refusal, type RefusalOutcome } from "./producer/phrases.ts";
 export {
   createProducer,
   type InterruptedSession,
   type Producer,
   type ProducerOptions,
 } from "./producer/producer.ts";
-export type { Refusal, RefusalOutcome } from "./producer/refusals.ts";
 export type { Session } from "./producer/session.ts";
 export type {
   CancelSpec,
@@ -28,7 +28,6 @@ export type {
   ToolContext,
   ToolOutcome,
 } from "./producer/specs.ts";
-export type { ByLanguage, ByVerbosity, Sentence, Summary } from "./producer/words.ts";
 export type { Clock } from "./protocol/clock.ts";
 export { EarshotError } from "./protocol/errors.ts";
 export type { Deadline, ExtensionCapabilities, QuestionOutcome, Resolves } from "./protocol/extension.ts";

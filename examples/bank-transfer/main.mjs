@@ -65,4 +65,4 @@ assert.deepEqual([less.ran, bank.savings], [true, 50]);
 
 const yes = await story("A yes", (listener) => listener.accept());
 assert.deepEqual([yes.ran, bank.savings], [true, 550]);
-assert.match(no.for_model, /The person declined/);
+assert.match(no.forModel, /The person declined/);

@@ -20,7 +20,7 @@ const transferTool = (session, bank) =>
         },
         (p) => bank.transfer(p),
       );
-      return sent.ran ? "The transfer is done." : sent.for_model;
+      return sent.ran ? "The transfer is done." : sent.forModel;
     },
     { name: "transfer", description: "Moves money. A person is asked first.", schema },
   );

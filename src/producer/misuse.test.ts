@@ -19,8 +19,13 @@ async function misuses(): Promise<void> {
   await session.tool({ ...base, irreversible: true, params: { amount: 1 }, action: "Transfer." }, () => 1);
   // @ts-expect-error what may be irreversible cannot be treated as plain
   await session.tool({ ...base, irreversible: maybe }, () => 1);
-  // @ts-expect-error a plain tool takes no params: they would not be shown
-  await session.tool({ ...base, params: { amount: 500 } }, () => 1);
+  await session.tool({ ...base, params: { amount: 500 } }, (params) => {
+    expectTypeOf(params.amount).toEqualTypeOf<500>();
+    // @ts-expect-error the params of a plain tool cannot be changed either
+    params.amount = 1;
+  });
+  // @ts-expect-error params alone do not make a high risk harmless
+  await session.tool({ ...base, params: { amount: 500 }, risk: "high" }, () => 1);
 
   await session.tool({ ...asked, irreversible: true }, (params) => {
     // @ts-expect-error what was approved cannot be changed
@@ -37,7 +42,7 @@ async function misuses(): Promise<void> {
   // @ts-expect-error there is no value before `ran` was checked
   outcome.value;
   // @ts-expect-error and no excuse either
-  outcome.for_model;
+  outcome.forModel;
 
   const question = { action: "Do it.", consequence: "It is done." };
   // @ts-expect-error silence is never consent to what cannot be undone

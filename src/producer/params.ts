@@ -1,13 +1,13 @@
-/** Consent is to parameters: what was shown is what runs, frozen and bound by a hash (CON-49, A06). */
+/** Parameters of gated tools: what was shown is what runs, frozen and bound by a hash (CON-49, A06). */
 import { EarshotError } from "../protocol/errors.ts";
 import { canonicalJson } from "../protocol/formats.ts";
 import { sha256Hex } from "../protocol/sha256.ts";
-import { clusterStart } from "./voice.ts";
-import { inLanguage, type Sentence } from "./words.ts";
+import { clusterStart } from "./envelope.ts";
+import { inLanguage, type Sentence } from "./localized-text.ts";
 
 export type Params = Readonly<Record<string, unknown>>;
 
-/** How parameters are shown: a label and, where the value itself says little, a value as one would say it. */
+/** How parameters are shown: their labels, their display values, and which of them are hidden. */
 export interface Showing {
   readonly labels: Readonly<Record<string, Sentence | undefined>>;
   readonly display: Readonly<Record<string, ((value: never) => Sentence) | undefined>>;
@@ -29,7 +29,7 @@ function freeze<T>(value: T): T {
   return value;
 }
 
-/** A copy nobody can change: plain JSON, so that it reads the same for person, hash and tool. */
+/** A deep-frozen copy in plain JSON, so that person, hash and tool get the same values. */
 export function freezeParams<P extends Params>(params: P): P {
   let lost: string | undefined;
   try {
@@ -39,10 +39,13 @@ export function freezeParams<P extends Params>(params: P): P {
   } catch {
     lost = "params";
   }
-  throw new EarshotError("CON-49", `${lost} cannot be shown and bound as it is; pass plain JSON values.`);
+  throw new EarshotError(
+    "CON-49",
+    `${lost} is not a plain JSON value, so it cannot be shown and approved. Pass plain JSON values.`,
+  );
 }
 
-/** Where a value is not what JSON makes of it: a date, a function, NaN, an object with a class. */
+/** The path of the first value that JSON changes: a date, a function, NaN, an instance of a class. */
 function difference(given: unknown, copy: unknown, path: string): string | undefined {
   if (typeof given !== "object" || given === null)
     return Object.is(given, copy) || given === copy ? undefined : path;
@@ -57,14 +60,14 @@ function difference(given: unknown, copy: unknown, path: string): string | undef
   return undefined;
 }
 
-/** What the run is bound to. It never leaves: a hash of a four-digit secret is the secret. */
+/** The hash that binds the run. Never sent: the hash of a four-digit secret reveals the secret. */
 export const bindParams = (params: Params): string => sha256Hex(canonicalJson(params));
 
-/** What a question is about, in one short string. */
+/** A hash of what a question is about. */
 export const fingerprintOf = (...about: readonly unknown[]): string =>
   sha256Hex(canonicalJson(JSON.parse(JSON.stringify(about))));
 
-/** What listeners get: the same, but for secrets, of which it says only that they are there. */
+/** The hash that listeners get: of secrets it covers only that they exist. */
 export function hashParams(params: Params, secret: readonly string[]): string {
   const open = Object.entries(params).map(([name, value]) => [
     name,
@@ -73,14 +76,14 @@ export function hashParams(params: Params, secret: readonly string[]): string {
   return sha256Hex(canonicalJson(Object.fromEntries(open)));
 }
 
-/** Names that are secrets whether the author says so or not. */
+/** Parameter names that are always treated as secrets. */
 const SECRET_NAME =
   /(?:^|[_-])(?:pass(?:word|wd|phrase)?|secret|api_?key|private_?key|token|pin|cvv|cvc)(?:$|[_-])/;
 
 const isSecretName = (name: string): boolean =>
   SECRET_NAME.test(name.replace(/([a-z0-9])([A-Z])/g, "$1_$2").toLowerCase());
 
-/** At any depth: a card is as secret as the PIN in it. */
+/** At any depth: an object with a PIN in it is a secret as a whole. */
 const holdsSecret = (value: unknown): boolean =>
   typeof value === "object" &&
   value !== null &&
@@ -89,16 +92,16 @@ const holdsSecret = (value: unknown): boolean =>
 export function secretParams(
   params: Params,
   given: readonly string[],
-  clean: (text: string) => string,
+  redact: (text: string) => string,
 ): string[] {
   return Object.entries(params).flatMap(([name, value]) => {
     const text = JSON.stringify(value);
-    const secret = given.includes(name) || isSecretName(name) || holdsSecret(value) || clean(text) !== text;
+    const secret = given.includes(name) || isSecretName(name) || holdsSecret(value) || redact(text) !== text;
     return secret ? [name] : [];
   });
 }
 
-/** "amount_in_cents" is shown as "Amount in cents" unless the author gave a label. */
+/** The default label: "amount_in_cents" becomes "Amount in cents". */
 const labelOf = (name: string): string => {
   const words = name
     .replace(/([a-z0-9])([A-Z])/g, "$1 $2")
@@ -108,10 +111,10 @@ const labelOf = (name: string): string => {
   return words.charAt(0).toUpperCase() + words.slice(1);
 };
 
-/** A value longer than this is shown by its beginning, and by how much more there is. */
+/** A longer value is truncated, with the number of characters that are not shown. */
 const MOST_SHOWN = 2_000;
 
-/** In the order they were declared, in one language. */
+/** The parameters as shown, in declared order and one language. */
 export function showParams(
   params: Params,
   { labels, display, secret }: Showing,
@@ -141,7 +144,7 @@ function shorten(text: string): string {
   return `${cut}… and ${text.length - cut.length} more characters`;
 }
 
-/** Every language that labels and display values come in. */
+/** Every language of labels and display values. */
 export function shownLanguages({ labels, display }: Showing, params: Params): string[] {
   const words = [
     ...Object.values(labels),

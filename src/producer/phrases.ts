@@ -1,16 +1,133 @@
 /**
- * Every sentence the library speaks by itself, in one place. English is built in; give `phrases` for other languages
- * and each listener hears its own. Where there are none for a session's language, these are spoken, and marked, as
- * English: a German voice must not read English words.
+ * Every sentence the library itself says, in one place. English is built in; pass `phrases` for other languages, and
+ * each listener gets their own. Where a session's language has no phrases, the English ones are sent and marked as
+ * English, so that a German voice does not read English words. Each sentence is heard by a person who may see nothing:
+ * one plain statement, without jargon, true for everyone who hears it.
  */
 import { ENGLISH_SUMMARY, type SummaryPhrases } from "../hub/session-summary.ts";
-import { INTERRUPTIONS, REFUSALS, SETTLED, SETTLED_LENIENTLY, UNANSWERED } from "./refusals.ts";
-import type { ByVerbosity } from "./words.ts";
+import type { QuestionOutcome } from "../protocol/extension.ts";
+import type { ByVerbosity } from "./localized-text.ts";
 
-type Words = string | ByVerbosity;
+/** How asking can end without an approval. */
+export type AskRefusal = "rejected" | "timed_out" | "withdrawn" | "disconnected" | "nobody_to_ask";
+/** … or it was started before a restart: then it is not started again, whether or not its outcome is known. */
+export type RefusalOutcome = AskRefusal | "unknown_outcome" | "already_done";
+
+export interface Refusal {
+  readonly ran: false;
+  readonly outcome: RefusalOutcome;
+  /** A sentence for the person. */
+  readonly summary: string;
+  /** Goes to the language model as the tool's result, so that it neither claims success nor tries again. */
+  readonly forModel: string;
+}
+
+/** Why an approval was not enough. */
+export type RefusalReason = "cannot_change" | "too_many_changes" | "second_check";
+
+/** Why something was not done, for the person who decided. */
+export const REFUSALS: Readonly<Record<RefusalOutcome | RefusalReason, string>> = {
+  rejected: "The answer was no, so it was not done.",
+  timed_out: "There was no answer in time, so it was not done.",
+  withdrawn: "The question was taken back, so it was not done.",
+  disconnected: "The connection was lost before there was an answer, so it was not done.",
+  nobody_to_ask: "Nobody was connected who could be asked, so it was not done.",
+  cannot_change: "The change that was asked for cannot be made here, so it was not done.",
+  too_many_changes: "It was changed too many times, so it was not done.",
+  second_check: "The second check was not passed, so it was not done.",
+  unknown_outcome:
+    "It is not known whether this was done, because the agent was interrupted. Check before trying again.",
+  already_done: "This was already done before the agent was interrupted. It was not done again.",
+};
+
+/** How a question ended, for everyone who received it. */
+export const SETTLED = {
+  accepted: { terse: "The answer was yes.", normal: "The answer was yes. It goes ahead now." },
+  accepted_with_check: "The answer was yes. One more check comes first.",
+  agreed: "The answer was yes.",
+  rejected: "The answer was no. It will not be done.",
+  timed_out: "Nobody answered in time. It will not be done.",
+  withdrawn: "The question was taken back. There is nothing to answer any more.",
+  disconnected: "Everyone who could answer has left. It will not be done.",
+  nobody_to_ask: "Nobody is here who could be asked. It will not be done.",
+  changed: "A change was asked for. The question comes again, with the change.",
+  cannot_change: "A change was asked for that cannot be made here. It will not be done.",
+  answered: "The question was answered.",
+} as const;
+
+/** After a restart of the process. */
+export const INTERRUPTIONS = {
+  state: "The agent was interrupted. It may come back and go on.",
+  back: "The agent is back and goes on.",
+  cut_off: "It was cut off, because the agent was interrupted.",
+  accepted: "The answer was yes. The agent was interrupted: it goes ahead if the agent comes back in time.",
+  changed:
+    "A change was asked for. The agent was interrupted: the question comes again if the agent comes back.",
+  expired: "The agent did not come back in time. It was not done.",
+  unknown: "It is not known whether this was done. Check before trying again.",
+  closed: "The agent stopped before it finished.",
+  hint: "Nothing more will be done here. Ask the agent again if you still want this.",
+} as const;
+
+/** As SETTLED, where silence means yes: only for what is harmless and can be undone. */
+export const SETTLED_LENIENTLY = {
+  timed_out: "Nobody answered in time. It goes ahead; it can be undone.",
+  disconnected: "Everyone who could answer has left. It goes ahead; it can be undone.",
+  nobody_to_ask: "Nobody is here who could be asked. It goes ahead; it can be undone.",
+} as const;
+
+/** As SETTLED, for a clarification. */
+export const UNANSWERED = {
+  timed_out: "Nobody answered in time.",
+  disconnected: "Everyone who could answer has left.",
+  nobody_to_ask: "Nobody is here who could be asked.",
+  assumes: "The agent goes on with its own assumption.",
+  goes_on: "The agent goes on without an answer.",
+} as const;
+
+/** Advice to the language model. */
+const ADVICE: Readonly<Record<RefusalOutcome | RefusalReason, string>> = {
+  rejected:
+    "The person declined. Do not try this again unless they ask for it. Tell them it was not done, and offer an alternative if there is one.",
+  timed_out:
+    "The person did not answer in time. This is not a refusal. Do not try again on your own; say that it is waiting for them and ask whether to try once more.",
+  withdrawn: "This was withdrawn before it ran. Nothing was done. Ask again only with current facts.",
+  disconnected:
+    "The person's connection was lost before they answered. Nothing was done. Do not try again until they are back and ask for it.",
+  nobody_to_ask:
+    "No person is connected who could approve this. Nothing was done. Do not try again; say what is needed and stop here.",
+  cannot_change:
+    "The person wanted it done differently, in a way this tool does not allow. Nothing was done. Ask them what they want instead.",
+  too_many_changes:
+    "The person kept changing it. Nothing was done. Find out what they want before you call this again.",
+  second_check:
+    "The person said yes, but the required second approval was not given. Nothing was done. Do not try again on your own.",
+  unknown_outcome:
+    "It was begun before a restart and nobody knows whether it was finished. Do not call it again. Find out whether it was done, or ask the person to check, and say plainly that it is not known.",
+  already_done:
+    "It was done before a restart. It was not done again. Go on from there; to do it a second time, ask the person and use another key.",
+};
+
+export const refusalOf = (
+  outcome: RefusalOutcome,
+  tool: string,
+  reason?: RefusalReason,
+  sentences: Readonly<Record<string, string>> = REFUSALS,
+): Refusal => ({
+  ran: false,
+  outcome,
+  summary: sentences[reason ?? outcome] ?? REFUSALS[reason ?? outcome],
+  forModel: `The tool ${tool} did not run (${reason ?? outcome}). ${ADVICE[reason ?? outcome]}`,
+});
+
+/** Whether a question ended without an approval or answer. */
+export const isRefusal = (outcome: QuestionOutcome | "nobody_to_ask"): outcome is AskRefusal =>
+  outcome !== "accepted" && outcome !== "answered";
+
+type OneLanguage = string | ByVerbosity;
 
 export interface Phrases extends SummaryPhrases {
-  /** What the agent does now, by state; other states are said as they are called. */
+  /** By agent state; other states are announced by their name. */
   readonly states: Readonly<Record<string, string>>;
   readonly done: string;
   readonly stopped: string;
@@ -19,7 +136,7 @@ export interface Phrases extends SummaryPhrases {
   readonly tool_failed: string;
   readonly tool_late: string;
   readonly tool_cut_off: string;
-  /** After a tool that cannot be undone broke off: the truth is that nobody knows. */
+  /** After an irreversible tool failed or was stopped: the outcome is not known. */
   readonly perhaps_done: string;
   readonly working: string;
   percent(percent: number): string;
@@ -29,17 +146,17 @@ export interface Phrases extends SummaryPhrases {
   time_left(duration: string): string;
   more_time(duration: string): string;
   readonly refusals: Readonly<Record<keyof typeof REFUSALS, string>>;
-  readonly settled: Readonly<Record<keyof typeof SETTLED, Words>>;
-  readonly settled_leniently: Readonly<Record<keyof typeof SETTLED_LENIENTLY, Words>>;
+  readonly settled: Readonly<Record<keyof typeof SETTLED, OneLanguage>>;
+  readonly settled_leniently: Readonly<Record<keyof typeof SETTLED_LENIENTLY, OneLanguage>>;
   readonly unanswered: Readonly<Record<keyof typeof UNANSWERED, string>>;
   readonly interrupted: Readonly<Record<keyof typeof INTERRUPTIONS, string>>;
-  /** What was begun and may or may not have been done, in the words it was asked with. */
+  /** After a restart: a tool was started and its outcome is not known. `action` is what the person approved. */
   unknown(action: string): string;
 }
 
 const unit = (count: number, name: string) => `${count} ${name}${count === 1 ? "" : "s"}`;
 
-/** "2 minutes", "45 seconds", "1 minute and 30 seconds": how long, as one would say it. */
+/** A duration in words: "2 minutes", "45 seconds", "1 minute and 30 seconds". */
 function spokenDuration(seconds: number): string {
   const hours = Math.floor(seconds / 3600);
   const minutes = Math.floor(seconds / 60);

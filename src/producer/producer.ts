@@ -1,4 +1,4 @@
-/** What an agent's author starts with: a name, and every session of the agent is audible, answerable and gated. */
+/** The entry point for an agent's author: createProducer, and through it every session, its questions and its gate. */
 import { HUB_DEFAULTS, Hub, type HubOptions } from "../hub/hub.ts";
 import type { LogStore } from "../hub/store.ts";
 import { type Clock, systemClock } from "../protocol/clock.ts";
@@ -7,42 +7,44 @@ import { createIds, type RandomBytes, systemRandom } from "../protocol/ids.ts";
 import type { ExtensionOffer, Offer } from "../protocol/negotiate.ts";
 import { AAEP_VERSION, type ProducerIdentity } from "../protocol/types.ts";
 import { createMemoryStore } from "../stores/memory.ts";
-import type { QuestionTimes } from "./asking.ts";
 import type { AcceptHook } from "./gate.ts";
-import { pastOf } from "./past.ts";
 import { ENGLISH, type Phrases } from "./phrases.ts";
+import type { QuestionTimes } from "./questions.ts";
+import { createRedactor } from "./redaction.ts";
 import { createRelay, endOf, type Relay } from "./relay.ts";
-import { createSecretCatcher } from "./secrets.ts";
+import { restoredSessions } from "./restore.ts";
 import { Session, type SessionContext } from "./session.ts";
 import type { SessionSpec } from "./specs.ts";
 
 export interface ProducerOptions extends ProducerIdentity {
-  /** Language of the words you write, unless a session says otherwise. */
+  /** Language of your texts, unless a session says otherwise. */
   readonly language?: string;
-  /** Further languages your words come in. */
+  /** Further languages of your texts. */
   readonly languages?: readonly string[];
-  /** The library's own sentences in other languages than English, by tag. */
+  /** The library's own sentences in languages other than English, by tag. */
   readonly phrases?: Readonly<Record<string, Phrases>>;
+  /** Where the log is stored; in memory by default. */
   readonly store?: LogStore;
   readonly clock?: Clock;
   readonly random?: RandomBytes;
   readonly extensions?: readonly ExtensionOffer[];
-  /** Most events a second any listener is promised. */
+  /** Most events per second for any listener. */
   readonly max_events_per_second?: number;
-  /** Seconds a question stays open; how often more time can be had, and the most in all (WCAG 2.2.1). */
+  /** How long a question stays open, how often a person may ask for more time, and the most in all (WCAG 2.2.1). */
   readonly questions?: Partial<QuestionTimes>;
-  /** A tool that has not returned after this is reported as timed out; an hour by default. */
-  readonly tool_timeout_ms?: number;
-  /** After a restart, a session that no agent has resumed by then is closed, and says so; 60 by default. */
-  readonly resume_within_seconds?: number;
-  /** Called after a yes, before the tool runs: demand a second factor or a second person. */
+  /** Default time limit for tools; an hour by default. */
+  readonly toolTimeoutMs?: number;
+  /** After a restart, a session that no agent resumes within this time is closed; 60 by default. */
+  readonly resumeWithinSeconds?: number;
+  /** Called after an approval, before the tool runs: demand a second factor or a second person. */
   readonly onAccept?: AcceptHook;
-  /** Told what was asked, delivered, answered and done, and by whom, for your books. */
+  /** Receives what was asked, delivered, answered and done, and by whom. */
   readonly audit?: HubOptions["audit"];
-  /** Takes more secrets out of text meant for people. Text it fails on is withheld, and the operator is told. */
+  /** Removes more secrets from text meant for people. If it throws, the text is withheld and `warn` is called. */
   readonly redact?: (text: string) => string;
-  /** Sentences for whoever operates the agent; console.warn by default. */
+  /** Receives warnings for the operator; console.warn by default. */
   readonly warn?: (sentence: string) => void;
+  /** Limits and times of the hub. */
   readonly hub?: Partial<
     Pick<
       HubOptions,
@@ -61,37 +63,36 @@ export interface Producer {
   readonly identity: ProducerIdentity;
   /** How many subscriptions there are now. */
   readonly subscriptions: number;
-  /** Completes when `work` returns, fails when it throws, cancels when the signal aborts. Rethrows what was thrown. */
+  /** Runs a session: completes it when `work` returns, fails it when `work` throws, and rethrows. */
   run<T>(spec: SessionSpec | Session, work: (session: Session) => T | Promise<T>): Promise<T>;
-  /** A session you end yourself: complete, fail or cancel it. */
+  /** Starts a session that you end yourself: complete, fail or cancel it. */
   start(spec: SessionSpec): Session;
   /**
-   * Goes on with a session that was open when the process stopped. Ask again what you had asked, with the same key:
-   * you get the same question, or the answer, and nobody is asked twice.
+   * Continues a session that was open when the process stopped. Ask again what you had asked, with the same key: you get
+   * the same question or its answer, and nobody is asked twice.
    */
   resume(session_id: string, options?: { readonly signal?: AbortSignal }): Session;
   /** The sessions that were open when the process stopped and that no agent has resumed yet. */
   readonly interrupted: readonly InterruptedSession[];
   /**
-   * Tells everyone that the agent stops. With a store that outlives the process nothing is given up: listeners are told
-   * to come back, questions stay open, sessions can be resumed by the next process on that store, and what runs on
-   * somebody's yes gets `finish_seconds` (5) to end, so that its outcome is known. From then on calls on a session do not
-   * settle any more. `keep: false` ends every subscription instead, as without such a store.
+   * Graceful stop. With a durable store, listeners are told to reconnect, questions stay open, the next process on that
+   * store can resume the sessions, and approved tools that are running get `finishSeconds` (5) to finish; from then on
+   * calls on a session never settle. `keep: false`, or a store that is not durable, closes every subscription instead.
    */
-  close(options?: { readonly keep?: boolean; readonly finish_seconds?: number }): Promise<void>;
-  /** The one door for events that happened elsewhere: checked, marked, and running nothing. */
+  close(options?: { readonly keep?: boolean; readonly finishSeconds?: number }): Promise<void>;
+  /** For events that happened elsewhere: checked, marked as relayed, and running nothing. */
   readonly relay: Relay;
 }
 
 export interface InterruptedSession {
   readonly session_id: string;
-  /** As given when it was started: to tell which work it belongs to. */
+  /** As given when it was started, to tell which work it belongs to. */
   readonly correlation_id: string | undefined;
 }
 
 const DEFAULT_TIMES: QuestionTimes = { timeout_seconds: 120, extensions: 10, ceiling_seconds: 86_400 };
 const HOUR_MS = 3_600_000;
-/** A recording may show an act without the question before it: nobody may take that for something done now. */
+/** A recording may show a tool call without the question before it, which must not look like something done now. */
 const REPLAY_APART =
   "A producer either has sessions of its own or replays a recording, never both: make another producer for the recording.";
 
@@ -115,7 +116,7 @@ export function createProducer(options: ProducerOptions): Producer {
     try {
       say(sentence);
     } catch {
-      // Whoever does not want to know must not stop an answer on its way.
+      // A failing `warn` must not block a reply.
     }
   };
   const questions = { ...DEFAULT_TIMES, ...options.questions };
@@ -150,21 +151,21 @@ export function createProducer(options: ProducerOptions): Producer {
     producer: identity,
     language,
     phrases,
-    secrets: createSecretCatcher(options.redact, warn),
+    redactor: createRedactor(options.redact, warn),
     questions,
-    tool_timeout_ms: options.tool_timeout_ms ?? HOUR_MS,
-    resume_within_seconds: options.resume_within_seconds ?? 60,
+    toolTimeoutMs: options.toolTimeoutMs ?? HOUR_MS,
+    resumeWithinSeconds: options.resumeWithinSeconds ?? 60,
     onAccept: options.onAccept,
     warn,
   };
-  const left = leftOpen(store, context);
-  let role: "live" | "replay" | undefined = left.size > 0 ? "live" : undefined;
-  const play = (part: "live" | "replay"): void => {
-    if (role !== undefined && role !== part) throw new EarshotError("replay_apart", REPLAY_APART);
-    role = part;
+  const interrupted = restoreSessions(store, context);
+  let role: "live" | "replay" | undefined = interrupted.size > 0 ? "live" : undefined;
+  const claimRole = (claimed: "live" | "replay"): void => {
+    if (role !== undefined && role !== claimed) throw new EarshotError("replay_apart", REPLAY_APART);
+    role = claimed;
   };
   const start = (spec: SessionSpec): Session => {
-    play("live");
+    claimRole("live");
     return new Session(spec, context);
   };
   const producer: Producer = {
@@ -174,13 +175,14 @@ export function createProducer(options: ProducerOptions): Producer {
     },
     start,
     resume(session_id, { signal } = {}) {
-      const session = left.get(session_id)?.session;
+      const session = interrupted.get(session_id);
       if (!session?.interrupted) throw notResumable(session_id, session);
       session.reattach(signal);
       return session;
     },
     get interrupted() {
-      return [...left.values()].filter(({ session }) => session.interrupted).map(({ named }) => named);
+      const sessions = [...interrupted.values()].filter((session) => session.interrupted);
+      return sessions.map(({ session_id, correlation_id }) => ({ session_id, correlation_id }));
     },
     async run(spec, work) {
       const session = spec instanceof Session ? spec : start(spec);
@@ -189,41 +191,35 @@ export function createProducer(options: ProducerOptions): Producer {
         if (!session.ended) await session.complete();
         return result;
       } catch (error) {
-        // The listener hears a plain sentence; what was thrown stays with the caller.
+        // Listeners hear a plain sentence; the error goes to the caller only.
         const summary = Object.fromEntries(Object.entries(phrases).map(([tag, { failed }]) => [tag, failed]));
         if (!session.ended) await session.fail({ summary, category: "unknown" }).catch(() => undefined);
         throw error;
       }
     },
-    async close({ keep = store.durable === true, finish_seconds = 5 } = {}) {
-      if (keep) await hub.shutdown(finish_seconds);
+    async close({ keep = store.durable === true, finishSeconds = 5 } = {}) {
+      if (keep) await hub.shutdown(finishSeconds);
       else hub.closeAll("producer_shutdown", "The agent is shutting down.");
     },
-    relay: createRelay(hub, ids, () => play("replay")),
+    relay: createRelay(hub, ids, () => claimRole("replay")),
   };
   hubs.set(producer, hub);
   return producer;
 }
 
-interface LeftOpen {
-  readonly session: Session;
-  readonly named: InterruptedSession;
-}
-
-/** What the process before this one left open: sessions an agent may resume, and others nobody can. */
-function leftOpen(store: LogStore, context: SessionContext): Map<string, LeftOpen> {
+/** Restores the sessions that the previous process left open, and ends relayed ones, which nobody can resume. */
+function restoreSessions(store: LogStore, context: SessionContext): Map<string, Session> {
   const { hub, clock, warn } = context;
   const { tracks, running } = hub.engine.window;
   const unfinished = [...running].filter(({ ended }) => !ended);
-  const sessions = new Map<string, LeftOpen>();
+  const sessions = new Map<string, Session>();
   const eventsOf = (id: string) => tracks.get(id)?.entries.map(({ entry }) => entry.event) ?? [];
-  for (const past of pastOf(store, eventsOf)) {
-    const { session_id, fact } = past;
-    const named = { session_id, correlation_id: fact.correlation_id };
+  for (const restored of restoredSessions(store, eventsOf)) {
+    const { session_id } = restored;
     try {
-      sessions.set(session_id, { session: new Session(past, context), named });
+      sessions.set(session_id, new Session(restored, context));
     } catch (error) {
-      warn(`The session ${session_id} could not be taken up after the restart: ${String(error)}`);
+      warn(`The session ${session_id} could not be restored after the restart: ${String(error)}`);
     }
   }
   for (const { session_id, last } of unfinished) {
@@ -237,15 +233,15 @@ function leftOpen(store: LogStore, context: SessionContext): Map<string, LeftOpe
 
 function notResumable(session_id: string, session: Session | undefined): EarshotError {
   const why = !session
-    ? "this agent's log has no open session of that id. It has ended, or it is another agent's. `agent.interrupted` lists those that can be resumed"
+    ? "this agent's log has no open session of that id. It has ended, or belongs to another agent. `producer.interrupted` lists the sessions that can be resumed"
     : session.ended
-      ? "it has ended meanwhile. Start a new one"
-      : "it has been resumed already, or runs in this process";
+      ? "it has ended. Start a new one"
+      : "it has been resumed already, or was started in this process";
   const code = !session ? "session_unknown" : session.ended ? "session_ended" : "session_in_use";
   return new EarshotError(code, `The session ${session_id} cannot be resumed: ${why}.`);
 }
 
-/** Books that cannot be kept must not stop an answer on its way. */
+/** A failing audit hook must not block a reply. */
 const safely =
   (
     audit: NonNullable<HubOptions["audit"]>,
@@ -255,7 +251,7 @@ const safely =
     try {
       audit(record);
     } catch (error) {
-      warn(`The record of an answer could not be kept: ${String(error)}`);
+      warn(`The audit hook failed: ${String(error)}`);
     }
   };
 
@@ -264,7 +260,7 @@ function identityOf(options: ProducerOptions): ProducerIdentity {
   if (typeof agent_id !== "string" || agent_id.trim() === "") {
     throw new EarshotError(
       "ENV-16",
-      "An agent needs an agent_id: a name that stays the same, such as com.example.planner.",
+      "Give the agent an agent_id: a name that stays the same, such as com.example.planner.",
     );
   }
   if ((agent_version && agent_id.includes(agent_version)) || /[@_/-]v?\d+\.\d+(?:\.\d+)?$/.test(agent_id)) {

@@ -1,6 +1,6 @@
 /**
- * Events that happened elsewhere (a replay, a bridge from another system): they are checked as a session must be, get
- * our ids, are marked as relayed, and run nothing. The one way to emit a tool call that no gate here has passed.
+ * Events that happened elsewhere (a replay, a bridge from another system): checked like any session, given our ids,
+ * marked as relayed, and running nothing. The only way to emit a tool call that has not passed the gate here.
  */
 import type { Hub } from "../hub/hub.ts";
 import { GATE_PROOF } from "../hub/hub.ts";
@@ -16,33 +16,33 @@ import { localizationHints } from "../text/language.ts";
 export interface RelayOptions {
   readonly audience?: readonly string[];
   /**
-   * The event comes from a recording and is told as it was recorded. Questions stay questions, with tokens of our own
-   * that nobody waits for: answers to them are refused. A recording may begin inside a session and say what it lacks,
-   * the question before an act included: so an agent that has sessions of its own cannot replay, and the other way round.
+   * The event comes from a recording and is sent as it was recorded. Questions stay questions, with tokens of our own
+   * that nothing waits for, so replies to them are refused. A recording may start in the middle of a session, after the
+   * question that allowed a tool call; therefore a producer with sessions of its own cannot replay, and vice versa.
    */
   readonly recorded?: boolean;
 }
 
-/** Rejects, naming the requirement, what would not be a legal next event of its session. */
+/** Rejects an event that is not a legal next event of its session, naming the requirement. */
 export type Relay = (event: Record<string, unknown>, options?: RelayOptions) => Promise<void>;
 
 interface Relayed {
   readonly session_id: string;
-  /** Recorded tokens, and what they are called here. */
+  /** Our token for each recorded one. */
   readonly tokens: Map<string, string>;
-  life: Lifecycle;
-  /** Its last event as it was logged here: it ends in the name of whoever sent it. */
+  lifecycle: Lifecycle;
+  /** Its last event as logged here, whose producer also ends it. */
   last: Record<string, unknown>;
 }
 
-/** Sessions relayed at the same time; beyond it the one that was silent longest is over. */
+/** Most sessions relayed at the same time; beyond it the one idle for longest is ended. */
 const MOST_SESSIONS = 4_096;
 
-/** `replays` is told before the first event of a recording, and throws where there may be none. */
+/** `replays` is called before an event of a recording, and throws if this producer cannot replay. */
 export function createRelay(hub: Hub, ids: Ids, replays: () => void): Relay {
   const sessions = new Map<string, Relayed>();
   return async (given, options = {}) => {
-    // Nothing else that is handed in goes along: facts beside an event are no event, and would be believed.
+    // Other options, such as facts, must not get through: they would be stored and believed.
     const { recorded: asRecording, audience } = options;
     const recorded = asRecording === true;
     if (recorded) replays();
@@ -55,7 +55,7 @@ export function createRelay(hub: Hub, ids: Ids, replays: () => void): Relay {
     const session = sessions.get(event.session_id) ?? {
       session_id: ids("sess"),
       tokens: new Map<string, string>(),
-      life: startLifecycle({
+      lifecycle: startLifecycle({
         eventIds: "trusted",
         replies: "unseen",
         stateChain: "sampled",
@@ -64,38 +64,38 @@ export function createRelay(hub: Hub, ids: Ids, replays: () => void): Relay {
       last: {},
     };
     const own = event.extensions?.[EXTENSION_PREFIX] ?? {};
-    const before = recorded && own["gap"] !== undefined ? gapLifecycle(session.life) : session.life;
+    const before = recorded && own["gap"] !== undefined ? gapLifecycle(session.lifecycle) : session.lifecycle;
     const { state, violations } = stepLifecycle(before, event as CoreEvent);
     const [violation] = violations;
     if (violation) throw new EarshotError(violation.id, violation.message);
-    session.life = state;
+    session.lifecycle = state;
     sessions.delete(event.session_id);
     if (state.phase !== "ended") sessions.set(event.session_id, session);
-    const named = (token: string): string => {
+    const renamed = (token: string): string => {
       const known = session.tokens.get(token) ?? ids("rpl");
       session.tokens.set(token, known);
       return known;
     };
     const fields = event as unknown as Record<string, unknown>;
-    const told = recorded ? asRecorded(fields, named) : asHeardHere(fields);
-    const { event_id: _, sequence_number: __, ...rest } = told;
+    const relayed = recorded ? asRecorded(fields, renamed) : withoutToken(fields);
+    const { event_id: _, sequence_number: __, ...rest } = relayed;
     session.last = {
       ...rest,
       session_id: session.session_id,
       "@context": [...new Set([...[event["@context"]].flat(), EXTENSION_URI])],
       extensions: {
         ...event.extensions,
-        [EXTENSION_PREFIX]: { ...(recorded ? aboutQuestions(own, named) : {}), relayed: true },
+        [EXTENSION_PREFIX]: { ...(recorded ? aboutQuestions(own, renamed) : {}), relayed: true },
       },
     };
     const appended = hub.append(session.last, { ...(audience ? { audience } : {}), recorded }, GATE_PROOF);
-    const [silent] = sessions.size > MOST_SESSIONS ? sessions : [];
-    if (silent) sessions.delete(silent[0]);
-    await Promise.all([appended, silent && hub.append(endOf(silent[1].last))]);
+    const [idle] = sessions.size > MOST_SESSIONS ? sessions : [];
+    if (idle) sessions.delete(idle[0]);
+    await Promise.all([appended, idle && hub.append(endOf(idle[1].last))]);
   };
 }
 
-/** Nothing will come of it any more: whoever listens hears that, and nobody keeps it for ever. */
+/** Ends a session of which nothing more was heard, so that it is not kept open forever. */
 export const endOf = ({ aaep_version, session_id, timestamp, producer }: Record<string, unknown>) => ({
   "@context": [CORE_CONTEXT, EXTENSION_URI],
   aaep_version,
@@ -110,21 +110,23 @@ export const endOf = ({ aaep_version, session_id, timestamp, producer }: Record<
   extensions: { [EXTENSION_PREFIX]: { relayed: true } },
 });
 
-type Named = (token: string) => string;
+type Renamed = (token: string) => string;
 
-function asRecorded(event: Record<string, unknown>, named: Named): Record<string, unknown> {
+function asRecorded(event: Record<string, unknown>, renamed: Renamed): Record<string, unknown> {
   const { reply_token } = event;
-  return typeof reply_token === "string" ? { ...event, reply_token: named(reply_token) } : event;
+  return typeof reply_token === "string" ? { ...event, reply_token: renamed(reply_token) } : event;
 }
 
-/** What our extension says of a question and of what is missing; where things stood for someone else is left out. */
-function aboutQuestions(own: Record<string, unknown>, named: Named): Record<string, unknown> {
+/** Keeps what our extension says about questions and gaps, and drops summaries made for another listener. */
+function aboutQuestions(own: Record<string, unknown>, renamed: Renamed): Record<string, unknown> {
   const kept = ["resolves", "deadline", "gap"].filter((key) => isObject(own[key]));
-  return Object.fromEntries(kept.map((key) => [key, asRecorded(own[key] as Record<string, unknown>, named)]));
+  return Object.fromEntries(
+    kept.map((key) => [key, asRecorded(own[key] as Record<string, unknown>, renamed)]),
+  );
 }
 
-/** A question that was put elsewhere cannot be answered here: what is asked is told, the token is not. */
-function asHeardHere(event: Record<string, unknown>): Record<string, unknown> {
+/** A question asked elsewhere cannot be answered here: its text is sent, its token is not. */
+function withoutToken(event: Record<string, unknown>): Record<string, unknown> {
   if (typeof event["reply_token"] !== "string") return event;
   const kept = [
     "@context",

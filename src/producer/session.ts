@@ -1,148 +1,154 @@
 /**
- * A session as an agent's author drives it. Every method returns a promise that settles when the log has it; not
- * awaiting one is safe: order holds, and a failure is kept in `session.failure` instead of taking the process down.
+ * A session as an agent's author uses it. Every method returns a promise that settles when the log has the event. Not
+ * awaiting it is safe: the order holds, and a failure is kept in `session.failure` instead of crashing the process.
  */
 
 import type { SessionHandle } from "../hub/hub.ts";
 import { factOf, type SessionFact } from "../hub/store.ts";
 import { EarshotError } from "../protocol/errors.ts";
 import type { CoreEventType } from "../protocol/types.ts";
-import { Asking, type QuestionTimes } from "./asking.ts";
-import { clarify } from "./clarifying.ts";
-import { type AcceptHook, Gate, isIrreversible, type Prepared } from "./gate.ts";
-import { Interruption } from "./interruption.ts";
-import { type Output, Outputs } from "./outputs.ts";
+import { EventWriter, type WriterOptions } from "./event-writer.ts";
+import { type AcceptHook, Gate, type GatedCall, isIrreversible } from "./gate.ts";
+import { inLanguage, type Sentence, type Summary } from "./localized-text.ts";
+import { type Output, Outputs } from "./output.ts";
 import type { Params } from "./params.ts";
-import type { Past } from "./past.ts";
-import { readClarify, readConfirm, readTool } from "./reading.ts";
-import { refusalOf } from "./refusals.ts";
-import type {
-  CancelSpec,
-  ClarifyOutcome,
-  ClarifySpec,
-  ConfirmOutcome,
-  ConfirmSpec,
-  FailSpec,
-  GatedToolSpec,
-  HandoffSpec,
-  LenientConfirmSpec,
-  PlainToolSpec,
-  ProgressSpec,
-  Ran,
-  SayOptions,
-  SessionSpec,
-  ToolContext,
-  ToolOutcome,
+import { refusalOf } from "./phrases.ts";
+import { clarify, type QuestionTimes, SessionQuestions } from "./questions.ts";
+import { Interruption, type RestoredSession } from "./restore.ts";
+import {
+  type CancelSpec,
+  type ClarifyOutcome,
+  type ClarifySpec,
+  type ConfirmOutcome,
+  type ConfirmSpec,
+  type FailSpec,
+  type GatedToolSpec,
+  type HandoffSpec,
+  type LenientConfirmSpec,
+  type PlainToolSpec,
+  type ProgressSpec,
+  type Ran,
+  readClarify,
+  readConfirm,
+  readTool,
+  type SayOptions,
+  type SessionSpec,
+  type ToolContext,
+  type ToolOutcome,
 } from "./specs.ts";
-import { Stage, type StageOptions } from "./stage.ts";
-import { elapsed, Tools } from "./tools.ts";
-import { inLanguage, type Sentence, type Summary } from "./words.ts";
+import { elapsed, ToolRunner } from "./tools.ts";
 
-export interface SessionContext extends StageOptions {
+export interface SessionContext extends WriterOptions {
   readonly questions: QuestionTimes;
-  readonly tool_timeout_ms: number;
-  readonly resume_within_seconds: number;
+  readonly toolTimeoutMs: number;
+  readonly resumeWithinSeconds: number;
   readonly onAccept: AcceptHook | undefined;
   readonly warn: (sentence: string) => void;
 }
 
 export class Session {
   readonly session_id: string;
+  /** As given when it was started. */
+  readonly correlation_id: string | undefined;
   readonly #context: SessionContext;
-  readonly #stage: Stage;
+  readonly #writer: EventWriter;
   readonly #outputs: Outputs;
-  readonly #asking: Asking;
+  readonly #questions: SessionQuestions;
   readonly #gate: Gate;
-  readonly #tools: Tools;
+  readonly #tools: ToolRunner;
   readonly #startedAt: number;
-  #left: () => void = () => {};
+  #removeAbortListener: () => void = () => {};
   #interruption: Interruption | undefined;
 
   /** Use `producer.start`, `producer.run` or `producer.resume`. */
-  constructor(spec: SessionSpec | Past, context: SessionContext) {
-    const { ids, clock, secrets, hub, questions, onAccept, warn } = context;
-    const past = "life" in spec ? spec : undefined;
-    const given = "life" in spec ? spec.fact : spec;
+  constructor(spec: SessionSpec | RestoredSession, context: SessionContext) {
+    const { ids, clock, redactor, hub, questions, onAccept, warn } = context;
+    const restored = "lifecycle" in spec ? spec : undefined;
+    const given = "lifecycle" in spec ? spec.fact : spec;
     this.#context = context;
-    const since = past?.first === undefined ? 0 : Date.parse(clock.timestamp()) - Date.parse(past.first);
+    const since =
+      restored?.first === undefined ? 0 : Date.parse(clock.timestamp()) - Date.parse(restored.first);
     this.#startedAt = clock.now() - Math.max(0, since);
-    const stage = new Stage(given, context, past);
-    this.#stage = stage;
-    this.session_id = stage.session_id;
-    this.#outputs = new Outputs(ids, stage.language, (...chunk) => stage.stream(...chunk), secrets);
-    stage.beforeEvent = () => this.#outputs.release();
+    const writer = new EventWriter(given, context, restored);
+    this.#writer = writer;
+    this.session_id = writer.session_id;
+    this.correlation_id = given.correlation_id;
+    this.#outputs = new Outputs(ids, writer.language, (...chunk) => writer.stream(...chunk), redactor);
+    writer.beforeEvent = () => this.#outputs.release();
     const handle: SessionHandle = {
-      session_id: stage.session_id,
+      session_id: writer.session_id,
       audience: given.audience,
       cancel: () => void this.#stop({ by: "user", reason: "user_request" }),
       finished: () => this.#tools.finished(),
     };
-    this.#asking = new Asking(stage, handle, questions, warn);
-    this.#gate = new Gate(stage, this.#asking, { times: questions, onAccept, warn });
-    this.#tools = new Tools(stage, context.tool_timeout_ms);
-    if (past) {
-      this.#tools.count = past.tools;
+    this.#questions = new SessionQuestions(writer, handle, questions, warn);
+    this.#gate = new Gate(writer, this.#questions, { times: questions, onAccept, warn });
+    this.#tools = new ToolRunner(writer, context.toolTimeoutMs);
+    if (restored) {
+      this.#tools.count = restored.tools;
       hub.openSession(handle);
       const close = (failed: FailSpec) => this.fail(failed);
-      this.#interruption = new Interruption(stage, this.#asking, past, { ...context, close });
+      this.#interruption = new Interruption(writer, this.#questions, restored, { ...context, close });
     } else this.#begin(spec as SessionSpec, handle);
   }
 
-  /** Called by `producer.resume`: the agent is back, and drives this session from here on. */
+  /** Called by `producer.resume`: the agent is back. */
   reattach(signal?: AbortSignal): void {
     this.#interruption?.end();
     this.#stopWith(signal);
   }
 
-  /** Whether its process stopped and no agent has come back for it. */
+  /** True after a restart, until an agent resumes the session. */
   get interrupted(): boolean {
     return this.#interruption?.waiting === true && !this.ended;
   }
 
   /** What the agent is doing: thinking, calling_tool, writing_output, awaiting_input, … */
-  get current_state(): string {
-    return this.#stage.state;
+  get currentState(): string {
+    return this.#writer.state;
   }
-  /** Aborted once the session has ended or is being stopped: hand it to the model and to your own work. */
+  /** Aborted once the session has ended or is being stopped: pass it to the model and to your own work. */
   get signal(): AbortSignal {
-    return this.#stage.signal;
+    return this.#writer.signal;
   }
   get ended(): boolean {
-    return this.#stage.ended;
+    return this.#writer.ended;
   }
-  /** What went wrong first, in a call that perhaps nobody awaited. */
+  /** The first failure, in a call that may not have been awaited. */
   get failure(): unknown {
-    return this.#stage.failure;
+    return this.#writer.failure;
   }
 
-  /** One string, in one language; sentences are found on the way to each listener. */
+  /** Streams text in one language, in pieces of any size. Each listener gets it cut as they asked. */
   say(text: string, options: SayOptions = {}): Promise<void> {
     return this.#open(() => {
-      void this.#stage.enter("writing_output");
+      void this.#writer.enterState("writing_output");
       return this.#outputs.current(options).say(text, options.language);
     });
   }
 
-  /** An output of its own, beside the one `say` writes to. */
+  /** Opens another output, next to the one that `say` writes to. */
   output(options: SayOptions = {}): Pick<Output, "say" | "end" | "output_id"> {
-    this.#stage.mustBeOpen();
-    void this.#stage.enter("writing_output");
+    this.#writer.assertOpen();
+    void this.#writer.enterState("writing_output");
     return this.#outputs.open(options);
   }
 
-  /** Says what the agent is doing now. Most moves are reported without it. */
+  /** Announces a state. Most state changes are announced automatically. */
   state(to_state: string, summary?: Summary): Promise<void> {
-    return this.#open(() => this.#stage.enter(to_state, summary === undefined ? {} : { words: summary }));
+    return this.#open(() =>
+      this.#writer.enterState(to_state, summary === undefined ? {} : { words: summary }),
+    );
   }
 
   progress(spec: ProgressSpec): Promise<void> {
     return this.#open(() => {
-      const stage = this.#stage;
+      const writer = this.#writer;
       const { percent, step, total_steps, description, summary, eta_ms } = spec;
       const words: Summary | Sentence =
         summary ??
         description ??
-        stage.own((phrases) =>
+        writer.phrase((phrases) =>
           percent !== undefined
             ? phrases.percent(Math.round(percent))
             : step !== undefined && total_steps !== undefined
@@ -158,10 +164,10 @@ export class Session {
           }).filter(([, value]) => value !== undefined),
         );
       const tags = typeof description === "object" ? Object.keys(description) : [];
-      return stage.emit(
+      return writer.emit(
         "aaep:agent.progress.updated",
         { summary: words },
-        { progress: progress(stage.speak({ summary: words }).language), eta_ms },
+        { progress: progress(writer.textFields({ summary: words }).language), eta_ms },
         tags.length > 0
           ? { localized: Object.fromEntries(tags.map((tag) => [tag, { progress: progress(tag) }])) }
           : {},
@@ -170,11 +176,11 @@ export class Session {
   }
 
   /** Runs at once; the outcome is `{ ran: true, value }`. */
-  tool<T>(
-    spec: PlainToolSpec,
-    fn: (params: undefined, context: ToolContext) => T | Promise<T>,
+  tool<T, const P extends Params>(
+    spec: PlainToolSpec<P>,
+    fn: (params: Readonly<P>, context: ToolContext) => T | Promise<T>,
   ): Promise<Ran<Awaited<T>>>;
-  /** Asks first; `fn` gets exactly the parameters a person approved, or never runs. */
+  /** Asks first; `fn` receives exactly the parameters a person approved, or never runs. */
   tool<T, const P extends Params>(
     spec: GatedToolSpec<P>,
     fn: (params: Readonly<P>, context: ToolContext) => T | Promise<T>,
@@ -183,57 +189,59 @@ export class Session {
     spec: PlainToolSpec | GatedToolSpec<Params>,
     fn: (params: never, context: ToolContext) => T | Promise<T>,
   ): Promise<ToolOutcome<T>> {
-    return this.#stage.attempt(async () => {
-      this.#stage.mustBeOpen();
-      // Read once: what is asked about, what is announced and what runs are the same.
+    return this.#writer.attempt(async () => {
+      this.#writer.assertOpen();
+      // Read once, so that what is asked, what is announced and what runs are the same.
       const given = readTool(spec);
       if (typeof fn !== "function") {
         throw new EarshotError("tool_without_function", `The tool ${given.tool} has no function to run.`);
       }
       if (!mustAsk(given)) {
         this.#tools.check(given);
-        const call = this.#context.ids("call");
-        const ran = await this.#tools.run(given, call, (context) => fn(undefined as never, context));
-        if (!ran) this.#stage.mustBeOpen();
+        const params = given.params ?? {};
+        const tool_call_id = this.#context.ids("call");
+        const ran = await this.#tools.run(given, tool_call_id, (context) => fn(params as never, context));
+        if (!ran) this.#writer.assertOpen();
         return { ran: true, value: ran!.value };
       }
-      const prepared = this.#gate.prepare(given);
-      return this.#stage.ledger.alone(prepared.key, () => this.#askAndRun(given, prepared, fn));
+      const call = this.#gate.prepare(given);
+      return this.#writer.sessionFacts.exclusive(call.key, () => this.#askAndRun(given, call, fn));
     });
   }
 
   async #askAndRun<T>(
     given: GatedToolSpec<Params>,
-    prepared: Prepared,
+    call: GatedCall,
     fn: (params: never, context: ToolContext) => T | Promise<T>,
   ): Promise<ToolOutcome<T>> {
     const check = (summary: Summary) => this.#tools.check({ ...given, summary });
-    const passed = await this.#gate.pass(given, prepared, check);
+    const passed = await this.#gate.pass(given, call, check);
     if (!passed.granted) return passed.refusal;
     const approved = { ...given, summary: passed.summary };
-    const run = (context: ToolContext) => fn(passed.spend() as never, context);
+    const run = (context: ToolContext) => fn(passed.use() as never, context);
     const starting = this.ended ? undefined : this.#tools.run(approved, passed.intent, run);
-    // By now its announcement is on its way into the log, ahead of whatever is asked next.
+    // Its announcement has been appended by now, ahead of whatever is asked next.
     passed.release();
     const ran = await starting;
     return ran ? { ran: true, value: ran.value } : refusalOf("withdrawn", given.tool);
   }
 
-  /** A yes or no. For what a tool does, give the question to the tool: then the yes and the act cannot drift apart. */
+  /** Asks yes or no. To approve a tool call, use `tool`: then the approval is bound to the parameters. */
   confirm(spec: ConfirmSpec | LenientConfirmSpec): Promise<ConfirmOutcome> {
     return this.#open(() => this.#gate.confirm(readConfirm(spec)));
   }
 
+  /** Asks for something the agent needs to know. */
   clarify(spec: ClarifySpec): Promise<ClarifyOutcome> {
     const { timeout_seconds } = this.#context.questions;
-    return this.#open(() => clarify(readClarify(spec), this.#stage, this.#asking, timeout_seconds));
+    return this.#open(() => clarify(readClarify(spec), this.#writer, this.#questions, timeout_seconds));
   }
 
-  /** The agent cannot finish this; somebody else goes on (EVT-22). Complete or cancel the session afterwards. */
+  /** Hands over to a person or another agent (EVT-22). Complete or cancel the session afterwards. */
   handoff(spec: HandoffSpec): Promise<void> {
     return this.#open(() => {
-      void this.#stage.enter("handing_off");
-      return this.#stage.emit(
+      void this.#writer.enterState("handing_off");
+      return this.#writer.emit(
         "aaep:agent.handoff.requested",
         { reason: spec.reason, summary: spec.summary ?? spec.reason },
         {
@@ -249,7 +257,7 @@ export class Session {
   complete(summary?: Summary, fields: { output_summary?: string; result_uri?: string } = {}): Promise<void> {
     return this.#finish(
       "aaep:agent.session.completed",
-      { summary: summary ?? this.#stage.own((phrases) => phrases.done) },
+      { summary: summary ?? this.#writer.phrase((phrases) => phrases.done) },
       {
         duration_ms: elapsed(this.#context.clock, this.#startedAt),
         tool_invocations_count: this.#tools.count,
@@ -270,24 +278,24 @@ export class Session {
     return this.#stop({ by: "producer", ...spec });
   }
 
-  // ── inside ────────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── Internal ──
 
   #begin(spec: SessionSpec, handle: SessionHandle): void {
-    const stage = this.#stage;
+    const writer = this.#writer;
     const { summary, audience, correlation_id, signal } = spec;
-    // A session that cannot be announced does not begin.
-    stage.build("aaep:agent.session.started", { summary }, startedFields(spec));
+    // Validated first: a session that cannot be announced does not start.
+    writer.build("aaep:agent.session.started", { summary }, startedFields(spec));
     this.#context.hub.openSession(handle);
     const fact: SessionFact = {
-      language: stage.language,
+      language: writer.language,
       ...(audience ? { audience } : {}),
       ...(correlation_id === undefined ? {} : { correlation_id }),
     };
-    void stage.emit("aaep:agent.session.started", { summary }, startedFields(spec), {
+    void writer.emit("aaep:agent.session.started", { summary }, startedFields(spec), {
       ...(audience ? { audience } : {}),
-      facts: [factOf("session", stage.session_id, fact)],
+      facts: [factOf("session", writer.session_id, fact)],
     });
-    void stage.enter("thinking");
+    void writer.enterState("thinking");
     this.#stopWith(signal);
   }
 
@@ -297,21 +305,23 @@ export class Session {
     if (signal.aborted) stop();
     else {
       signal.addEventListener("abort", stop, { once: true });
-      this.#left = () => signal.removeEventListener("abort", stop);
+      this.#removeAbortListener = () => signal.removeEventListener("abort", stop);
     }
   }
 
   #open<T>(work: () => T | Promise<T>): Promise<T> {
-    return this.#stage.attempt(() => {
-      this.#stage.mustBeOpen();
+    return this.#writer.attempt(() => {
+      this.#writer.assertOpen();
       return work();
     });
   }
 
   #stop({ by = "system", summary, reason, partial_result }: CancelSpec): Promise<void> {
-    // Stopping what has ended is no mistake: a person and a program may both try.
+    // Idempotent: a person and a program may both stop the session.
     if (this.ended) return Promise.resolve();
-    const own = this.#stage.own((phrases) => (by === "user" ? phrases.stopped_by_person : phrases.stopped));
+    const own = this.#writer.phrase((phrases) =>
+      by === "user" ? phrases.stopped_by_person : phrases.stopped,
+    );
     return this.#finish(
       "aaep:agent.session.cancelled",
       { summary: summary ?? own },
@@ -319,36 +329,36 @@ export class Session {
     );
   }
 
-  /** Open questions are withdrawn, tools that still run are reported, open text is closed, then the session ends. */
+  /** Withdraws the open question, reports running tools, completes open output, then ends the session. */
   #finish(
     type: CoreEventType,
     words: Record<string, Summary | Sentence | undefined>,
     fields: Record<string, unknown>,
   ): Promise<void> {
     return this.#open(() => {
-      const stage = this.#stage;
-      // Refused before anything is closed, if it cannot be said.
-      stage.build(type, words, fields);
-      this.#asking.end();
-      for (const { tool, tool_call_id } of stage.openTools) {
-        const perhaps = tool_call_id !== undefined && this.#tools.underWay.has(tool_call_id);
-        const cutOff = stage.own(({ tool_cut_off, perhaps_done }) =>
+      const writer = this.#writer;
+      // Validated before anything is closed.
+      writer.build(type, words, fields);
+      this.#questions.end();
+      for (const { tool, tool_call_id } of writer.openTools) {
+        const perhaps = tool_call_id !== undefined && this.#tools.irreversibleRunning.has(tool_call_id);
+        const cutOff = writer.phrase(({ tool_cut_off, perhaps_done }) =>
           perhaps ? `${tool_cut_off} ${perhaps_done}` : tool_cut_off,
         );
         const status = "error";
-        void stage.emit(
+        void writer.emit(
           "aaep:agent.tool.completed",
           { summary: cutOff, error_message: cutOff },
           { tool, tool_call_id, status },
         );
       }
-      if (stage.state === "calling_tool") void stage.enter("thinking");
+      if (writer.state === "calling_tool") void writer.enterState("thinking");
       this.#outputs.endAll();
-      const ended = stage.emit(type, words, fields, { facts: stage.ledger.close() });
+      const ended = writer.emit(type, words, fields, { facts: writer.sessionFacts.close() });
       this.#context.hub.endSession(this.session_id);
       this.#interruption?.stop();
-      this.#left();
-      stage.abort();
+      this.#removeAbortListener();
+      writer.abort();
       return ended;
     });
   }
@@ -361,7 +371,7 @@ const startedFields = (spec: SessionSpec) => ({
   tools_available: spec.tools_available,
 });
 
-/** Irreversible or not plainly of low or medium risk, or described as something to be asked about (CNF-01, CON-03). */
+/** Irreversible, not plainly of low or medium risk, or with the fields of a question (CNF-01, CON-03). */
 function mustAsk(spec: PlainToolSpec | GatedToolSpec<Params>): spec is GatedToolSpec<Params> {
   const { risk } = spec as { risk?: unknown };
   const harmless = risk === undefined || risk === "low" || risk === "medium";

@@ -1,20 +1,23 @@
-/** What an agent's author writes. The types are the first gate: what could do harm does not compile without a question. */
+/**
+ * What an agent's author passes to a session. The types are the first gate: an irreversible or high-risk tool does not
+ * compile without the fields of a question.
+ */
 import type { ResponseKind } from "../hub/questions.ts";
 import type { RiskLevel } from "../protocol/types.ts";
+import type { Sentence, Summary } from "./localized-text.ts";
 import type { Params } from "./params.ts";
-import type { AskRefusal, Refusal } from "./refusals.ts";
-import type { Sentence, Summary } from "./words.ts";
+import type { AskRefusal, Refusal } from "./phrases.ts";
 
 export interface SessionSpec {
-  /** The first thing a listener hears. */
+  /** Announced when the session starts. */
   readonly summary: Summary;
   readonly requested_by?: string;
   readonly request_text?: string;
   readonly expected_duration_ms?: number;
   readonly tools_available?: readonly string[];
-  /** Language of this session's words; the producer's own by default. */
+  /** Language of this session's texts; default: the producer's. */
   readonly language?: string;
-  /** Who may hear it; everyone connected by default. */
+  /** Audiences that may receive the session; default: everyone connected. */
   readonly audience?: readonly string[];
   readonly correlation_id?: string;
   /** Aborting cancels the session. */
@@ -27,55 +30,55 @@ interface ToolBase {
   readonly description?: string;
   readonly args_summary?: string;
   readonly expected_duration_ms?: number;
-  /** The tool's own time, counted from when it starts; a person's thinking never burns it. */
-  readonly timeout_ms?: number;
-  /** Said when it worked; "Done." by default. */
+  /** Time limit for the function itself; waiting for an approval does not count. */
+  readonly timeoutMs?: number;
+  /** Announced when it succeeded; "Done." by default. */
   readonly done?: Summary;
-  /** Said when it did not. The error itself is yours alone: it is not written for the person. */
+  /** Announced when it failed. The error itself is never announced: its text was not written for the person. */
   readonly failed?: Sentence;
 }
 
-/** A tool that harms nobody if it runs by mistake: it runs at once. */
-export interface PlainToolSpec extends ToolBase {
+/** A tool that does no harm if it runs by mistake: it runs at once, without asking. */
+export interface PlainToolSpec<P extends Params = Params> extends ToolBase {
   readonly risk?: "low" | "medium";
   readonly irreversible?: false;
-  /** Taken only by tools that ask first. */
-  readonly params?: never;
+  /** Passed to the function; `{}` by default. */
+  readonly params?: P;
 }
 
-/** A tool that asks first. Needed as soon as it is irreversible or of high risk. */
+/** A tool that asks first. Required if it is irreversible or of high risk. */
 export interface GatedToolSpec<P extends Params> extends Omit<ToolBase, "summary"> {
-  /** Said when it starts; a function of the parameters, if a person may change them. */
+  /** Announced when it starts; a function of the parameters if a person may change them. */
   readonly summary: Summary | ((params: P) => Summary);
   readonly risk?: RiskLevel;
   readonly irreversible?: boolean;
   readonly reversibility?: "reversible" | "reversible_with_effort" | "irreversible";
   readonly params: P;
-  /** What will be done; best as a function of the parameters, so that words and act cannot drift apart. */
+  /** What will be done; best as a function of the parameters, so that text and parameters always agree. */
   readonly action: Sentence | ((params: P) => Sentence);
   readonly consequence: Sentence | ((params: P) => Sentence);
-  /** What each parameter is called; its name, made readable, by default. */
+  /** A label for each parameter; default: its name, made readable. */
   readonly labels?: Partial<Record<keyof P & string, Sentence>>;
-  /** How a value is said where it does not speak for itself: "500 dollars" for 50000. */
+  /** How a value is shown, if not as it is: "500 dollars" for 50000. */
   readonly display?: { readonly [Name in keyof P & string]?: (value: P[Name]) => Sentence };
-  /** Parameters that are bound but not shown. Passwords, keys and the like are hidden without being named here. */
+  /** Parameters that are bound but not shown. Passwords, keys and the like are hidden without being listed here. */
   readonly secret?: readonly (keyof P & string)[];
-  /** Parameters a person may change; any change is shown and asked again (CON-73). */
+  /** Parameters a person may change; a change is shown and asked again (CON-73). */
   readonly modifiable?: readonly (keyof P & string)[];
   /**
-   * What makes this the same act when it is asked for again, after a restart above all: it is asked about once and done
-   * once. By default the tool and its parameters, counted.
+   * Idempotency key: after a restart, a call with the same key is asked and run only once. Default: the tool and its
+   * parameters, and how often they were called before.
    */
   readonly key?: string;
   readonly timeout_seconds?: number;
-  /** With nobody to ask, wait this long for somebody before giving up. */
-  readonly wait_for_listener_seconds?: number;
-  /** Aborting takes the question back. */
+  /** If there is nobody to ask, wait this long for somebody before giving up. */
+  readonly waitForListenerSeconds?: number;
+  /** Aborting withdraws the question. */
   readonly signal?: AbortSignal;
 }
 
 export interface ToolContext {
-  /** Aborted when the session ends or the tool's time is up. */
+  /** Aborted when the session ends or the time limit is reached. */
   readonly signal: AbortSignal;
   readonly tool_call_id: string;
 }
@@ -87,24 +90,24 @@ export interface Ran<T> {
 export type ToolOutcome<T> = Ran<T> | Refusal;
 
 interface ConfirmBase {
-  /** What makes this the same question when it is asked again; by default its words, counted. */
+  /** Idempotency key: after a restart, a question with the same key is asked only once. Default: its text, counted. */
   readonly key?: string;
   readonly action: Sentence;
   readonly consequence: Sentence;
   readonly summary?: Summary;
   readonly timeout_seconds?: number;
-  readonly wait_for_listener_seconds?: number;
-  /** Aborting takes the question back. */
+  readonly waitForListenerSeconds?: number;
+  /** Aborting withdraws the question. */
   readonly signal?: AbortSignal;
   readonly extra_context?: Readonly<Record<string, unknown>>;
 }
-/** Silence means no. */
+/** Without an answer, the result is no. */
 export interface ConfirmSpec extends ConfirmBase {
   readonly risk?: RiskLevel;
   readonly irreversible?: boolean;
   readonly default?: "reject";
 }
-/** Silence may mean yes only for what is harmless and can be undone. */
+/** Without an answer, the result is yes: only for what is harmless and can be undone. */
 export interface LenientConfirmSpec extends ConfirmBase {
   readonly risk: "low";
   readonly irreversible: false;
@@ -116,19 +119,19 @@ export type ConfirmOutcome =
   | { readonly accepted: false; readonly outcome: AskRefusal; readonly summary: string };
 
 export interface ClarifySpec {
-  /** What makes this the same question when it is asked again; by default its words, counted. */
+  /** Idempotency key: after a restart, a question with the same key is asked only once. Default: its text, counted. */
   readonly key?: string;
   readonly question: Sentence;
   readonly context?: Sentence;
   readonly summary?: Summary;
-  /** Kinds of answer you can use; free text by default. */
+  /** Accepted kinds of answers; free text by default. */
   readonly kinds?: readonly [ResponseKind, ...ResponseKind[]];
   readonly choices?: readonly { readonly value: string; readonly label: Sentence }[];
-  /** What you assume without an answer. */
+  /** Assumed without an answer. */
   readonly default?: string | boolean | number;
   readonly timeout_seconds?: number;
-  readonly wait_for_listener_seconds?: number;
-  /** Aborting takes the question back. */
+  readonly waitForListenerSeconds?: number;
+  /** Aborting withdraws the question. */
   readonly signal?: AbortSignal;
 }
 
@@ -178,3 +181,73 @@ export interface SayOptions {
   readonly content_type?: string;
   readonly language?: string;
 }
+
+type Names<Spec> = Readonly<Record<keyof Spec, true>>;
+
+const TOOL: Names<GatedToolSpec<Params>> = {
+  tool: true,
+  summary: true,
+  description: true,
+  args_summary: true,
+  expected_duration_ms: true,
+  timeoutMs: true,
+  done: true,
+  failed: true,
+  risk: true,
+  irreversible: true,
+  reversibility: true,
+  params: true,
+  action: true,
+  consequence: true,
+  labels: true,
+  display: true,
+  secret: true,
+  modifiable: true,
+  key: true,
+  timeout_seconds: true,
+  waitForListenerSeconds: true,
+  signal: true,
+};
+const CONFIRM: Names<ConfirmSpec & Pick<GatedToolSpec<Params>, "reversibility">> = {
+  key: true,
+  action: true,
+  consequence: true,
+  summary: true,
+  timeout_seconds: true,
+  waitForListenerSeconds: true,
+  signal: true,
+  extra_context: true,
+  risk: true,
+  irreversible: true,
+  reversibility: true,
+  default: true,
+};
+const CLARIFY: Names<ClarifySpec> = {
+  key: true,
+  question: true,
+  context: true,
+  summary: true,
+  kinds: true,
+  choices: true,
+  default: true,
+  timeout_seconds: true,
+  waitForListenerSeconds: true,
+  signal: true,
+};
+
+/**
+ * Copies a spec once, field by field, before anything is checked: inherited fields and getters count too. A copy of own
+ * properties only would miss an `irreversible` that is declared on a class.
+ */
+function read<Spec extends object>(spec: Spec, names: object): Spec {
+  const copy: Record<string, unknown> = {};
+  for (const name of Object.keys(names)) {
+    const value = (spec as Record<string, unknown>)[name];
+    if (value !== undefined || name in spec) copy[name] = value;
+  }
+  return copy as Spec;
+}
+
+export const readTool = <Spec extends object>(spec: Spec): Spec => read(spec, TOOL);
+export const readConfirm = <Spec extends object>(spec: Spec): Spec => read(spec, CONFIRM);
+export const readClarify = <Spec extends object>(spec: Spec): Spec => read(spec, CLARIFY);

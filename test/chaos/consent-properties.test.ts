@@ -118,7 +118,7 @@ async function playOut(steps: readonly Step[]): Promise<void> {
         irreversible,
         modifiable: ["amount"],
         signal: back.signal,
-        wait_for_listener_seconds: 40,
+        waitForListenerSeconds: 40,
       },
       (params) => void runs.push({ tool, params }),
     );

@@ -145,7 +145,7 @@ describe("an agent that is stopped, with a log that outlives it", () => {
     await lives.life.settle();
     phone.accept();
     await lives.life.settle();
-    const closed = lives.life.agent.close({ finish_seconds: 2 });
+    const closed = lives.life.agent.close({ finishSeconds: 2 });
     await lives.life.pass(2);
     await closed;
     const known = lives.events.length;
@@ -172,7 +172,7 @@ describe("an agent that is stopped, with a log that outlives it", () => {
     const calls = [
       session.say("One more thing."),
       session.tool(TRANSFER, () => ran++),
-      session.tool({ ...TRANSFER, wait_for_listener_seconds: 5 }, () => ran++),
+      session.tool({ ...TRANSFER, waitForListenerSeconds: 5 }, () => ran++),
       session.tool({ tool: "look_up", summary: "Looking it up." }, () => ran++),
       session.complete(),
     ];
@@ -230,7 +230,7 @@ it(
           if (when !== "before the question") await lives.life.settle();
           if (when === "after the yes") say();
           for (let tick = 0; tick < ticks; tick++) await Promise.resolve();
-          const closed = lives.life.agent.close({ finish_seconds: 1 });
+          const closed = lives.life.agent.close({ finishSeconds: 1 });
           await lives.life.pass(1);
           await closed;
           const before = ran;

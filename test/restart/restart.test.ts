@@ -182,7 +182,7 @@ describe("a question that was open when the process was killed (F01, CON-04, CON
     expect(phone.events.at(-1)).toMatchObject({ type: "aaep:agent.session.cancelled", cancelled_by: "user" });
     await life.pass(400);
     expect(ran).toEqual([]);
-    expect(() => life.agent.resume(session_id)).toThrow(/has ended meanwhile/);
+    expect(() => life.agent.resume(session_id)).toThrow(/it has ended/);
     check(lives);
   });
 });
@@ -383,7 +383,7 @@ describe("an agent that comes back and asks again (F01, F02)", () => {
     const life = await lives.restart();
     life.agent.resume(session_id);
     expect(() => life.agent.resume(session_id)).toThrow(/resumed already/);
-    expect(() => life.agent.resume("sess_none")).toThrow(/agent\.interrupted/);
+    expect(() => life.agent.resume("sess_none")).toThrow(/producer\.interrupted/);
   });
 
   it("may hand a resumed session to run, which ends it", async () => {
@@ -430,7 +430,7 @@ describe("a tool that was running when the process was killed (F02)", () => {
       summary:
         "It is not known whether this was done, because the agent was interrupted. Check before trying again.",
     });
-    expect((outcome as { for_model: string }).for_model).toMatch(/Do not call it again/);
+    expect((outcome as { forModel: string }).forModel).toMatch(/Do not call it again/);
     expect(ran()).toBe(1);
     expect(phone.tokens).toHaveLength(1);
     expect(await phone.accept()).toBe(false);
@@ -783,7 +783,7 @@ describe("a session nobody comes back for", () => {
       summary_normal: "The agent stopped before it finished.",
       remediation_hint: "Nothing more will be done here. Ask the agent again if you still want this.",
     });
-    expect(() => life.agent.resume(session.session_id)).toThrow(/has ended meanwhile/);
+    expect(() => life.agent.resume(session.session_id)).toThrow(/it has ended/);
     for (const kind of ["session", "question", "intent", "sent"]) expect(lives.store.facts(kind)).toEqual([]);
     const last = await lives.restart();
     expect(last.agent.interrupted).toEqual([]);
@@ -791,7 +791,7 @@ describe("a session nobody comes back for", () => {
   });
 
   it("waits as long as a yes could still be used, then says that it was not done", async () => {
-    const { lives, phone, ran } = await asked({ resume_within_seconds: 5 });
+    const { lives, phone, ran } = await asked({ resumeWithinSeconds: 5 });
     const life = await lives.restart();
     phone.rejoin(life);
     phone.accept();

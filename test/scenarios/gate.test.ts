@@ -60,9 +60,7 @@ describe("a tool that cannot be undone", () => {
       outcome: "rejected",
       summary: "The answer was no, so it was not done.",
     });
-    expect(((await outcome) as { for_model: string }).for_model).toMatch(
-      /did not run.*Do not try this again/,
-    );
+    expect(((await outcome) as { forModel: string }).forModel).toMatch(/did not run.*Do not try this again/);
     expect(ran).toBe(0);
     for (const heard of [ear, other]) {
       expect(heard.spoken.at(-1)).toBe("The answer was no. It will not be done.");
@@ -108,7 +106,7 @@ describe("a tool that cannot be undone", () => {
   it("waits for somebody to come, if it was told to, before it raises the question", async () => {
     const world = await openWorld();
     const session = world.agent.start({ summary: "Moving money." });
-    const outcome = session.tool({ ...TRANSFER, wait_for_listener_seconds: 600 }, () => "done");
+    const outcome = session.tool({ ...TRANSFER, waitForListenerSeconds: 600 }, () => "done");
     await world.advance(500);
     expect(world.witness.types).not.toContain("awaiting.confirmation");
     const ear = await world.connect();
@@ -117,10 +115,10 @@ describe("a tool that cannot be undone", () => {
     expect(await outcome).toEqual({ ran: true, value: "done" });
     await ear.close();
     await world.settle();
-    const late = session.tool({ ...TRANSFER, wait_for_listener_seconds: 5 }, () => "never");
+    const late = session.tool({ ...TRANSFER, waitForListenerSeconds: 5 }, () => "never");
     await world.advance(6);
     expect(await late).toMatchObject({ outcome: "nobody_to_ask" });
-    const stopped = session.tool({ ...TRANSFER, wait_for_listener_seconds: 5_000 }, () => "never");
+    const stopped = session.tool({ ...TRANSFER, waitForListenerSeconds: 5_000 }, () => "never");
     await world.settle();
     await session.cancel();
     expect(await stopped).toMatchObject({ outcome: "withdrawn" });
@@ -202,7 +200,7 @@ describe("a tool that cannot be undone", () => {
     const world = await openWorld();
     const ear = await world.connect();
     const session = world.agent.start({ summary: "Moving money." });
-    const outcome = session.tool({ ...TRANSFER, timeout_ms: 5_000 }, () => new Promise(() => {}));
+    const outcome = session.tool({ ...TRANSFER, timeoutMs: 5_000 }, () => new Promise(() => {}));
     await world.settle();
     await world.advance(100);
     await ear.accept();

@@ -187,14 +187,14 @@ describe("a question", () => {
     await tool;
     await world.settle();
     expect(ear.questions).toHaveLength(1);
-    expect(session.current_state).toBe("awaiting_input");
+    expect(session.currentState).toBe("awaiting_input");
     await ear.reject();
     await first;
     await world.settle();
     expect(ear.questions).toHaveLength(2);
     await ear.answer("So.");
     expect(await second).toMatchObject({ answered: true });
-    expect(session.current_state).toBe("thinking");
+    expect(session.currentState).toBe("thinking");
     await session.complete();
     world.check();
   });
@@ -211,7 +211,7 @@ describe("a question", () => {
     expect(await outcome).toMatchObject({ outcome: "nobody_to_ask" });
     expect(ear.questions).toHaveLength(2);
     const patient = world.agent.start({ summary: "Waiting." });
-    const waits = patient.tool({ ...TRANSFER, wait_for_listener_seconds: 60 }, () => "done");
+    const waits = patient.tool({ ...TRANSFER, waitForListenerSeconds: 60 }, () => "done");
     await world.settle();
     await session.cancel();
     await world.settle();

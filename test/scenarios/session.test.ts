@@ -206,14 +206,14 @@ describe("tools", () => {
     const ear = await world.connect();
     const session = world.agent.start({ summary: "Hello." });
     let stopped = false;
-    const never = session.tool({ tool: "t", summary: "T.", timeout_ms: 2_000 }, (_, { signal }) => {
+    const never = session.tool({ tool: "t", summary: "T.", timeoutMs: 2_000 }, (_, { signal }) => {
       signal.addEventListener("abort", () => {
         stopped = true;
       });
       return new Promise(() => {});
     });
     const forgotten = session.tool({ tool: "u", summary: "U." }, () => new Promise(() => {}));
-    const gated = session.tool({ ...TRANSFER, timeout_ms: 2_000, timeout_seconds: 3_000 }, () => "in time");
+    const gated = session.tool({ ...TRANSFER, timeoutMs: 2_000, timeout_seconds: 3_000 }, () => "in time");
     await world.advance(2);
     await expect(never).rejects.toMatchObject({ code: "tool_timeout" });
     expect(stopped).toBe(true);

@@ -66,7 +66,7 @@ describe("a request", () => {
     const session = world.agent.start({ summary: "Moving money." });
     const outcome = session.tool(TRANSFER, () => 1);
     await world.settle();
-    expect(session.current_state).toBe("awaiting_input");
+    expect(session.currentState).toBe("awaiting_input");
     await world.advance(29);
     expect(subscription!.phase).toBe("unopened");
     await world.advance(1);

@@ -110,7 +110,7 @@ describe("what a spec says about itself", () => {
     const listener = listen(agent, { confirm: () => "accept" });
     const session = agent.start({ summary: "Moving money." });
     let ran = 0;
-    for (const odd of [{ done: "" }, { failed: "" }, { timeout_ms: Number.NaN }, { timeout_ms: 0 }]) {
+    for (const odd of [{ done: "" }, { failed: "" }, { timeoutMs: Number.NaN }, { timeoutMs: 0 }]) {
       await expect(session.tool({ ...TRANSFER, ...odd }, () => void ran++)).rejects.toThrow();
     }
     await expect(session.tool(TRANSFER, undefined as never)).rejects.toMatchObject({
@@ -140,7 +140,7 @@ describe("taking it back after the yes", () => {
     expect(ran).toBe(0);
     expect(listener.spoken.at(-1)).toBe("The question was taken back, so it was not done.");
     expect(listener.events.some(({ type }) => type === "aaep:agent.tool.invoked")).toBe(false);
-    expect(session.current_state).toBe("thinking");
+    expect(session.currentState).toBe("thinking");
   });
 
   it("while the announcement is on its way closes the call, which never started (SEQ-10)", async () => {
@@ -196,7 +196,7 @@ describe("what fails around a question", () => {
     expect(await outcome).toEqual({ ran: true, value: "done" });
     await clock.settle();
     expect(listener.questions).toEqual([]);
-    expect(session.current_state).toBe("thinking");
+    expect(session.currentState).toBe("thinking");
   });
 
   it("withholds the text that `redact` fails on, tells the operator, and ends the session (EVT-16)", async () => {
@@ -228,7 +228,7 @@ describe("what fails around a question", () => {
     expect(await listener.accept(undefined, { modified_action: { amount: Infinity } })).toBe(true);
     expect(await outcome).toMatchObject({ ran: false, outcome: "rejected" });
     expect(ran).toBe(0);
-    expect(session.current_state).toBe("thinking");
+    expect(session.currentState).toBe("thinking");
   });
 
   it("does not stop phrases that throw from being anything but silent", async () => {
@@ -257,7 +257,7 @@ describe("what fails around a question", () => {
     const agent = createProducer({ agent_id: "com.example.bank", clock, warn: () => {} });
     const session = agent.start({ summary: "Looking." });
     await session.tool({ tool: "look", summary: "Looking." }, () => 1);
-    const waited = await session.tool({ ...TRANSFER, wait_for_listener_seconds: Number.NaN }, () => 1);
+    const waited = await session.tool({ ...TRANSFER, waitForListenerSeconds: Number.NaN }, () => 1);
     expect(waited).toMatchObject({ outcome: "nobody_to_ask" });
     await session.complete();
     expect(session.failure).toBeUndefined();

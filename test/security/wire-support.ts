@@ -304,7 +304,7 @@ export function ask(producer: Producer, audience?: readonly string[]) {
     risk: "high",
     irreversible: true,
     timeout_seconds: 120,
-    wait_for_listener_seconds: 60,
+    waitForListenerSeconds: 60,
   });
   later(() => session.ended || session.cancel().catch(() => {}));
   return { session, outcome };

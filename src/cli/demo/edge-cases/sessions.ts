@@ -34,7 +34,7 @@ const toolTimeout: Scenario = {
   language: "en",
   async play(act) {
     await act.session
-      .tool({ tool: "ask_the_cellar", summary: "Calling the cellar.", timeout_ms: 2_000 }, () =>
+      .tool({ tool: "ask_the_cellar", summary: "Calling the cellar.", timeoutMs: 2_000 }, () =>
         act.wait(60_000_000),
       )
       .catch((error: unknown) => {

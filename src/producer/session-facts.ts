@@ -1,6 +1,6 @@
 /**
- * What a session must not forget when its process stops: what was asked, what a person answered, and what was begun on
- * the strength of it. Each entry goes to the store with the event that makes it true, and all go when the session ends.
+ * The durable facts of a session: what was asked, what a person answered, and which approvals were used. Each fact is
+ * stored with the event that makes it true; all are removed when the session ends. Methods return the facts to write.
  */
 
 import type { Question, Settlement } from "../hub/questions.ts";
@@ -11,27 +11,27 @@ import type { Clock } from "../protocol/clock.ts";
 import { EarshotError } from "../protocol/errors.ts";
 import type { ConfirmationReply } from "../protocol/types.ts";
 
-/** What makes a question the same one when it is asked again, and what exactly is asked about. */
-export interface Identity {
+/** Identifies a question when it is asked again (`key`), and what exactly is asked (`fingerprint`). */
+export interface QuestionIdentity {
   readonly key: string;
   readonly fingerprint: string;
 }
 
 const wall = (clock: Clock): number => Date.parse(clock.timestamp());
 
-/** A yes to what was asked, and not to a change of it. */
-const isPlainYes = ({ outcome, reply }: Settlement): boolean =>
+/** Approved as asked, without a change. */
+const isApproval = ({ outcome, reply }: Settlement): boolean =>
   outcome === "accepted" && (reply as ConfirmationReply | undefined)?.modified_action === undefined;
 
-export class Ledger {
+export class SessionFacts {
   readonly #session_id: string;
   readonly #clock: Clock;
   readonly #questions = new Map<string, QuestionFact>();
   readonly #intents = new Map<string, IntentFact>();
   readonly #calls = new Map<string, number>();
   readonly #busy = new Set<string>();
-  /** Answers that whoever asked has got, in this process. */
-  readonly #heard = new Set<string>();
+  /** Keys of answers that the agent has received in this process. */
+  readonly #received = new Set<string>();
 
   constructor(
     session_id: string,
@@ -53,8 +53,8 @@ export class Ledger {
   }
 
   /**
-   * A key the author gave names one act or question for the whole session. Without one it is what is asked about, and
-   * how often that was asked before: an agent that starts over asks in the same order.
+   * The author's key, or by default what is asked and how often it was asked before: an agent that starts over asks in
+   * the same order.
    */
   keyOf(given: string | undefined, fingerprint: string): string {
     if (given !== undefined) return `key ${given}`;
@@ -63,12 +63,12 @@ export class Ledger {
     return `${fingerprint} ${nth}`;
   }
 
-  /** One at a time for each key: two calls that are the same one cannot both be under way. */
-  async alone<T>(key: string, work: () => Promise<T>): Promise<T> {
+  /** Runs one call at a time per key. */
+  async exclusive<T>(key: string, work: () => Promise<T>): Promise<T> {
     if (this.#busy.has(key)) {
       throw new EarshotError(
         "key_in_use",
-        "Another call with the same key is still under way. Await it first, or give this one its own key.",
+        "Another call with the same key is still running. Await it first, or give this one its own key.",
       );
     }
     this.#busy.add(key);
@@ -86,18 +86,18 @@ export class Ledger {
     return this.#intents.get(key);
   }
 
-  /** Milliseconds until a question's deadline, on any clock. A wall clock that was set back buys no more time. */
+  /** Milliseconds until the deadline. Setting the wall clock back gives no more time. */
   msLeft({ deadline, total_seconds }: QuestionFact): number {
     return Math.min(Math.max(0, deadline - wall(this.#clock)), total_seconds * 1000);
   }
 
-  asked(question: Question, { key, fingerprint }: Identity): Fact[] {
+  asked(question: Question, { key, fingerprint }: QuestionIdentity): Fact[] {
     const { spec } = question;
     const { event, extensions, ceiling_seconds } = spec;
     const session_id = this.#session_id;
     const before = this.#questions.get(key);
     const known = before?.event.reply_token === event.reply_token ? before : undefined;
-    // What was asked under this key before is void.
+    // A question asked under this key before is void.
     const old = known ? [] : this.drop(key);
     const kept = this.#keep({
       ...{ session_id, key, fingerprint, event, extensions, ceiling_seconds },
@@ -115,44 +115,44 @@ export class Ledger {
   }
 
   /**
-   * A person's answer is kept for an agent that asks again; silence is not, so that it may ask anew. `heard`: whoever
-   * asked is there and gets it.
+   * A person's answer is kept for an agent that asks again after a restart; silence is not, so that it may ask anew.
+   * `received` says whether the agent that asked is there to receive it.
    */
-  settled(token: string, settlement: Settlement, heard: boolean): Fact[] {
+  settled(token: string, settlement: Settlement, received: boolean): Fact[] {
     const known = this.#byToken(token);
     if (!known) return [];
     const sent = factOf("sent", token, null);
     if (settlement.origin !== "human") return [sent, ...this.drop(known.key)];
-    if (heard) this.#heard.add(known.key);
-    const unused = isPlainYes(settlement) && (known.gated || !heard);
+    if (received) this.#received.add(known.key);
+    const unused = isApproval(settlement) && (known.gated || !received);
     return [sent, ...this.#keep({ ...known, settled: settlement, unused })];
   }
 
-  /** What a person answered before, to exactly this; too late, a yes answers nothing. */
-  recall({ key, fingerprint }: Identity): { settlement: Settlement; facts: Fact[] } | undefined {
+  /** An earlier answer to exactly this question; an approval only until its deadline. */
+  recall({ key, fingerprint }: QuestionIdentity): { settlement: Settlement; facts: Fact[] } | undefined {
     const known = this.#questions.get(key);
     if (known?.fingerprint !== fingerprint || !known.settled) return undefined;
     if (known.settled.outcome === "accepted" && wall(this.#clock) >= known.deadline) return undefined;
-    this.#heard.add(key);
+    this.#received.add(key);
     const facts = known.unused && !known.gated ? this.#keep({ ...known, unused: false }) : [];
     return { settlement: known.settled, facts };
   }
 
-  /** Yeses that no agent has come back for. */
+  /** Approvals that no agent has come back for. */
   get unused(): QuestionFact[] {
-    return this.questions.filter(({ unused, key }) => unused && !this.#heard.has(key));
+    return this.questions.filter(({ unused, key }) => unused && !this.#received.has(key));
   }
 
-  /** The answer is void, or used up. */
+  /** The answer is void or used. */
   drop(key: string): Fact[] {
     const known = this.#questions.get(key);
     if (!known) return [];
     this.#questions.delete(key);
-    this.#heard.delete(key);
+    this.#received.delete(key);
     return [factOf("question", known.event.reply_token, null)];
   }
 
-  /** The yes is spent: from here on, unless its end is known, nobody knows whether it was done. */
+  /** The approval is used: from here on the outcome is unknown until the end is stored. */
   begun(key: string, asked: string, act: Pick<Act, "tool" | "tool_call_id" | "params_hash">): Fact[] {
     const event = this.#questions.get(asked)?.event;
     const words = Object.fromEntries(
@@ -164,19 +164,19 @@ export class Ledger {
       ...{ session_id: this.#session_id, key, tool, tool_call_id, params_hash, reply_token, words },
       state: "begun",
     };
-    return [...this.drop(asked), this.#intend(intent)];
+    return [...this.drop(asked), this.#keepIntent(intent)];
   }
 
-  /** What failed was told as such, and may be asked about anew. */
+  /** What failed was reported as failed, so it may be asked again. */
   ended(key: string, state: "done" | "unknown" | "failed"): Fact[] {
     const intent = this.#intents.get(key);
     if (!intent) return [];
-    if (state !== "failed") return [this.#intend({ ...intent, state })];
+    if (state !== "failed") return [this.#keepIntent({ ...intent, state })];
     this.#intents.delete(key);
     return [factOf("intent", `${this.#session_id} ${key}`, null)];
   }
 
-  /** The session is over, and nothing of it is needed any more. */
+  /** The session has ended: removes all its facts. */
   close(): Fact[] {
     const facts = [
       factOf("session", this.#session_id, null),
@@ -187,7 +187,7 @@ export class Ledger {
     return facts;
   }
 
-  #intend(intent: IntentFact): Fact {
+  #keepIntent(intent: IntentFact): Fact {
     this.#intents.set(intent.key, intent);
     return factOf("intent", `${this.#session_id} ${intent.key}`, intent);
   }

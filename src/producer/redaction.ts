@@ -1,10 +1,10 @@
-/** Keys and passwords do not belong in text meant for people (EVT-16, SEC-09): common shapes are caught before they leave. */
-export interface SecretCatcher {
+/** Redaction: removes keys and passwords of common formats from text meant for people (EVT-16, SEC-09). */
+export interface Redactor {
   /** The text with every secret replaced. */
-  clean(text: string): string;
+  redact(text: string): string;
 }
 
-/** How a secret begins, and what may follow; `least` of it makes it one. `words` begin at a word's start, in any case. */
+/** Known key formats: a prefix, then at least `least` of these characters. */
 const KEYS: readonly [start: string, rest: string, least: number][] = [
   ["sk-", "[A-Za-z0-9_-]", 16],
   ["ghp_", "[A-Za-z0-9]", 20],
@@ -37,7 +37,7 @@ const VALUE = `[^\\s"',;]`;
 const JWT = "[A-Za-z0-9_-]";
 const BEGIN = "-----BEGIN ";
 
-const SHAPES: readonly RegExp[] = [
+const FORMATS: readonly RegExp[] = [
   ...KEYS.map(([start, rest, least]) => new RegExp(`\\b${start}${rest}{${least},}`, "g")),
   new RegExp(`\\bey[JK]${JWT}{8,}\\.${JWT}{8,}\\.${JWT}{8,}`, "g"),
   new RegExp(`${BEGIN}[A-Z ]*PRIVATE KEY-----[\\s\\S]{0,8192}?(?:-----END [A-Z ]*PRIVATE KEY-----|$)`, "g"),
@@ -47,8 +47,8 @@ const SHAPES: readonly RegExp[] = [
 
 const prefixes = (start: string): string[] => Array.from(start, (_, i) => start.slice(0, i + 1)).reverse();
 
-/** Ends that might become one of the shapes, or go on being one. */
-const BEGINNINGS: readonly RegExp[] = [
+/** An unfinished secret at the end of a text. */
+const UNFINISHED: readonly RegExp[] = [
   new RegExp(
     `\\b(?:${KEYS.flatMap(([start, rest]) => [`${start}${rest}*`, ...prefixes(start)]).join("|")})$`,
   ),
@@ -65,18 +65,18 @@ const BEGINNINGS: readonly RegExp[] = [
 ];
 
 const REMOVED = "[secret removed]";
-/** The shortest name there is, a colon, and a value. */
+/** The shortest secret: a name, a colon and a value. */
 const SHORTEST = Math.min(...NAMES.map(({ length }) => length)) + 1 + 4;
 
 /**
- * `hook` sees text after the known shapes were removed, and may remove more. Where it fails, nobody knows what it would
- * have removed: that text stays here, and everything else goes on.
+ * `hook` gets the text after known formats were removed, and may remove more. If it fails, the whole text is withheld,
+ * because nobody knows what it would have removed.
  */
-export function createSecretCatcher(
+export function createRedactor(
   hook?: (text: string) => string,
   warn: (sentence: string) => void = () => {},
-): SecretCatcher {
-  const redact = (text: string): string => {
+): Redactor {
+  const applyHook = (text: string): string => {
     if (!hook || text === "") return text;
     let why: unknown = "it returned no text";
     try {
@@ -89,29 +89,29 @@ export function createSecretCatcher(
     return REMOVED;
   };
   return {
-    clean(text) {
-      // Most text comes token by token, and no secret is as short as that.
-      if (text.length < SHORTEST) return redact(text);
-      let clean = text;
-      for (const shape of SHAPES) clean = clean.replace(shape, REMOVED);
-      return redact(clean);
+    redact(text) {
+      // Fast path: most text comes token by token, and no secret is that short.
+      if (text.length < SHORTEST) return applyHook(text);
+      let redacted = text;
+      for (const format of FORMATS) redacted = redacted.replace(format, REMOVED);
+      return applyHook(redacted);
     },
   };
 }
 
-/** The most text that is held back: longer than any secret, short enough not to matter. */
+/** The most text that is held back: longer than any secret. */
 const MOST_HELD = 12_288;
 
 /**
- * How much of streamed text may go on: a secret may arrive in pieces, so what looks like the start of one waits until
- * it is known to be none, or whole. `before` is the character that went out last, for a word that began there.
+ * How much of streamed text can be sent: a secret may arrive in pieces, so what looks like the start of one is held back
+ * until it is complete or turns out to be none. `before` is the last character sent, for a word that began there.
  */
-export function heldFrom(text: string, before = ""): number {
+export function safeLength(text: string, before = ""): number {
   const from = Math.max(0, text.length - MOST_HELD);
   const tail = before + text.slice(from);
   let held = tail.length;
-  for (const beginning of BEGINNINGS) {
-    const match = beginning.exec(tail);
+  for (const pattern of UNFINISHED) {
+    const match = pattern.exec(tail);
     if (match && match.index < held) held = match.index;
   }
   return from + Math.max(0, held - before.length);

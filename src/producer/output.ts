@@ -1,11 +1,11 @@
-/** What the agent says: streamed text, one output at a time unless the author opens more. */
+/** Streamed text of a session: one output at a time unless the author opens more. */
 import { EarshotError } from "../protocol/errors.ts";
 import { codePoints } from "../protocol/formats.ts";
 import type { Ids } from "../protocol/ids.ts";
-import { heldFrom, type SecretCatcher } from "./secrets.ts";
+import { type Redactor, safeLength } from "./redaction.ts";
 import type { SayOptions } from "./specs.ts";
 
-/** Sends one chunk, in a language. */
+/** Sends one chunk in a language. */
 export type Send = (fields: Record<string, unknown>, language: string) => Promise<void>;
 
 export class Output {
@@ -13,7 +13,7 @@ export class Output {
   readonly content_type: string | undefined;
   readonly #language: string;
   readonly #send: Send;
-  readonly #secrets: SecretCatcher;
+  readonly #redactor: Redactor;
   #held = "";
   #heldIn: string;
   #last = "";
@@ -24,14 +24,14 @@ export class Output {
     output_id: string,
     { content_type, language }: SayOptions & { language: string },
     send: Send,
-    secrets: SecretCatcher,
+    redactor: Redactor,
   ) {
     this.output_id = output_id;
     this.content_type = content_type;
     this.#language = language;
     this.#heldIn = language;
     this.#send = send;
-    this.#secrets = secrets;
+    this.#redactor = redactor;
   }
 
   get open(): boolean {
@@ -40,20 +40,17 @@ export class Output {
 
   say(text: string, language = this.#language): Promise<void> {
     if (typeof text !== "string") {
-      throw new EarshotError(
-        "EVT-13",
-        `Only text can be said; found ${text === null ? "null" : typeof text}.`,
-      );
+      throw new EarshotError("EVT-13", `say takes a string; found ${text === null ? "null" : typeof text}.`);
     }
     if (language !== this.#heldIn) void this.release();
     this.#heldIn = language;
     const all = this.#held + text;
-    const ready = heldFrom(all, this.#last);
+    const ready = safeLength(all, this.#last);
     this.#held = all.slice(ready);
     return this.#chunk(all.slice(0, ready), false);
   }
 
-  /** The rest goes out and the output ends: exactly one chunk says so (SEQ-20). */
+  /** Sends the rest and completes the output: exactly one chunk has `complete` (SEQ-20). */
   end(): Promise<void> {
     if (!this.#open) return Promise.resolve();
     const rest = this.#held;
@@ -63,7 +60,7 @@ export class Output {
     return sent;
   }
 
-  /** Something comes after this text: what was held back goes first. */
+  /** Sends what was held back, because another event follows. */
   release(): Promise<void> {
     const rest = this.#held;
     this.#held = "";
@@ -73,7 +70,7 @@ export class Output {
   #chunk(text: string, complete: boolean): Promise<void> {
     if (text === "" && !complete) return Promise.resolve();
     const language = this.#heldIn;
-    const chunk = this.#secrets.clean(text);
+    const chunk = this.#redactor.redact(text);
     const position = this.#position;
     this.#position += codePoints(chunk);
     this.#last = text.slice(-1) || this.#last;
@@ -92,15 +89,15 @@ export class Output {
   }
 }
 
-/** The session's outputs: a current one for `say`, and any others. */
+/** The outputs of a session: a current one for `say`, and any others. */
 export class Outputs {
   readonly #all = new Set<Output>();
   readonly #make: (options: SayOptions) => Output;
   #current: Output | undefined;
 
-  constructor(ids: Ids, language: string, send: Send, secrets: SecretCatcher) {
+  constructor(ids: Ids, language: string, send: Send, redactor: Redactor) {
     this.#make = (options) =>
-      new Output(ids("out"), { ...options, language: options.language ?? language }, send, secrets);
+      new Output(ids("out"), { ...options, language: options.language ?? language }, send, redactor);
   }
 
   open(options: SayOptions = {}): Output {
@@ -110,7 +107,7 @@ export class Outputs {
     return output;
   }
 
-  /** Where `say` goes: another content type is another output. */
+  /** The output that `say` writes to; another content type starts another output. */
   current(options: SayOptions): Output {
     const same = this.#current?.open && this.#current.content_type === options.content_type;
     if (this.#current && !same) void this.#current.end();
@@ -118,7 +115,7 @@ export class Outputs {
     return this.#current!;
   }
 
-  /** What comes next must not overtake the text before it. */
+  /** Sends all held-back text, so that the next event does not overtake it. */
   release(): void {
     for (const output of this.#all) {
       if (output.open) void output.release();
@@ -126,7 +123,7 @@ export class Outputs {
     }
   }
 
-  /** Open outputs are closed before a terminal event (CON-46). */
+  /** Completes open outputs before a terminal event (CON-46). */
   endAll(): void {
     for (const output of this.#all) void output.end();
     this.#all.clear();

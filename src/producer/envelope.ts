@@ -1,4 +1,4 @@
-/** Building events: the envelope every event of a session shares, words made safe to read out, times that never run backwards. */
+/** The envelope that all events of a session share: safe text, and timestamps that never run backwards. */
 import type { Clock } from "../protocol/clock.ts";
 import { EXTENSION_URI } from "../protocol/extension.ts";
 import { codePoints } from "../protocol/formats.ts";
@@ -11,17 +11,17 @@ import {
   type ProducerIdentity,
 } from "../protocol/types.ts";
 import { localizationHints, VARIANT_BASES } from "../text/language.ts";
-import type { SecretCatcher } from "./secrets.ts";
+import type { Redactor } from "./redaction.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
-interface VoiceOptions {
+interface EnvelopeOptions {
   readonly session_id: string;
   readonly producer: ProducerIdentity;
   readonly clock: Clock;
-  readonly secrets: SecretCatcher;
+  readonly redactor: Redactor;
   readonly correlation_id: string | undefined;
-  /** The time of the last event, where the session goes on. */
+  /** The timestamp of the last event before a restart. */
   readonly after?: string | undefined;
 }
 
@@ -33,35 +33,35 @@ const URGENCY: Partial<Record<CoreEventType, string>> = {
   "aaep:agent.progress.updated": "background",
 };
 
-/** Text that people hear or read. Ids, tokens and codes stay as they are. */
-const SPOKEN = new RegExp(`^(?:${VARIANT_BASES.join("|")}|args_summary|request_text)(?:_|$)`);
-const SHORT = /^(?:summary_terse|description|context|error_message|remediation_hint)(?:_|$)/;
+/** Fields with text for people. Ids, tokens and codes stay as they are. */
+const TEXT = new RegExp(`^(?:${VARIANT_BASES.join("|")}|args_summary|request_text)(?:_|$)`);
+const SHORT_TEXT = /^(?:summary_terse|description|context|error_message|remediation_hint)(?:_|$)/;
 const MOST = 16_384;
 const MOST_SHORT = 4_096;
 
-/** What a field of this name is to a voice; there are few names, and they come again with every token. */
-const kinds = new Map<string, "spoken" | "short" | "silent">();
-function kindOf(key: string): "spoken" | "short" | "silent" {
+/** A cache: there are few field names, and they come again with every token. */
+const kinds = new Map<string, "text" | "short" | "other">();
+function kindOf(key: string): "text" | "short" | "other" {
   let kind = kinds.get(key);
   if (kind === undefined) {
-    kind = SPOKEN.test(key) ? (SHORT.test(key) ? "short" : "spoken") : "silent";
+    kind = TEXT.test(key) ? (SHORT_TEXT.test(key) ? "short" : "text") : "other";
     if (kinds.size < 1000) kinds.set(key, kind);
   }
   return kind;
 }
 
-/** Control characters say nothing, and overrides make text look like other text (CON-67). Isolates and marks stay. */
+/** Control characters and bidi overrides, which make text look like other text, are removed (CON-67). Isolates stay. */
 const PLAIN = /^[\x20-\x7e\n\t]*$/;
-const UNSPEAKABLE = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u202d\u202e]/g;
+const CONTROL_CHARACTERS = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u202d\u202e]/g;
 const LONE_SURROGATE = /\p{Surrogate}/gu;
 
 const graphemes = new Intl.Segmenter("und", { granularity: "grapheme" });
 
-/** The start of the grapheme cluster at an index: a text cut there loses no part of a character. */
+/** The start of the grapheme cluster at an index: cutting there splits no character. */
 export const clusterStart = (text: string, index: number): number =>
   graphemes.segment(text).containing(index)?.index ?? index;
 
-/** Cut between grapheme clusters so that it fits, with a sign that it was cut (CON-41). */
+/** Truncates between grapheme clusters, with an ellipsis (CON-41). */
 function cutToFit(text: string, most = MOST): string {
   const fitsIn = fitsBytes(text, EMIT_LIMITS.stringBytes);
   if (fitsIn && (text.length <= most || codePoints(text) <= most)) return text;
@@ -78,19 +78,19 @@ function cutToFit(text: string, most = MOST): string {
   return `${text.slice(0, clusterStart(text.slice(0, 2 * most), end))}${sign}`;
 }
 
-function createSpeakable(secrets: SecretCatcher) {
+function createSanitizer(redactor: Redactor) {
   return (text: string, most?: number): string => {
-    // Plain English, which most tokens are, has nothing to mend.
-    const mended = PLAIN.test(text)
+    // Fast path: most tokens are plain ASCII.
+    const clean = PLAIN.test(text)
       ? text
-      : text.normalize("NFC").replace(LONE_SURROGATE, "\ufffd").replace(UNSPEAKABLE, "");
-    return cutToFit(secrets.clean(mended), most);
+      : text.normalize("NFC").replace(LONE_SURROGATE, "\ufffd").replace(CONTROL_CHARACTERS, "");
+    return cutToFit(redactor.redact(clean), most);
   };
 }
 
-export function createVoice(options: VoiceOptions) {
-  const { session_id, producer, clock, secrets, correlation_id, after = "" } = options;
-  const speakable = createSpeakable(secrets);
+export function createEnvelope(options: EnvelopeOptions) {
+  const { session_id, producer, clock, redactor, correlation_id, after = "" } = options;
+  const sanitize = createSanitizer(redactor);
   const hints = new Map<string, LocalizationHints>();
   const hintsOf = (language: string): LocalizationHints => {
     const known = hints.get(language) ?? localizationHints(language);
@@ -103,7 +103,7 @@ export function createVoice(options: VoiceOptions) {
     if (now > last) last = now;
     return last;
   };
-  const voice = (
+  const envelope = (
     type: CoreEventType,
     fields: Record<string, unknown>,
     language: string,
@@ -122,17 +122,16 @@ export function createVoice(options: VoiceOptions) {
     for (const key of Object.keys(fields)) {
       const value = fields[key];
       if (value === undefined) continue;
-      const kind = typeof value === "string" ? kindOf(key) : "silent";
-      event[key] =
-        kind === "silent" ? value : speakable(value as string, kind === "short" ? MOST_SHORT : MOST);
+      const kind = typeof value === "string" ? kindOf(key) : "other";
+      event[key] = kind === "other" ? value : sanitize(value as string, kind === "short" ? MOST_SHORT : MOST);
     }
-    // The log's to give.
+    // The log assigns it.
     event["event_id"] = "";
     return event;
   };
-  return Object.assign(voice, {
-    /** More text of the same output: all but the chunk itself stays as it was. */
-    goOn: (event: Record<string, unknown>, { chunk, position }: Fields): void => {
+  return Object.assign(envelope, {
+    /** Reuses the event of the previous chunk: only timestamp, chunk and position change. */
+    setChunk: (event: Record<string, unknown>, { chunk, position }: Fields): void => {
       event["timestamp"] = timestamp();
       event["chunk"] = chunk;
       event["position"] = position;
@@ -140,4 +139,4 @@ export function createVoice(options: VoiceOptions) {
   });
 }
 
-export type Voice = ReturnType<typeof createVoice>;
+export type Envelope = ReturnType<typeof createEnvelope>;

@@ -1,6 +1,6 @@
 /**
- * Words as an agent's author gives them: one string, one per verbosity, one per language, or both. They become the text
- * fields of an event, with variants by language suffix (CON-08); each listener gets the ones that fit.
+ * Text as an agent's author writes it: one string, one per verbosity, one per language, or both. It becomes the text
+ * fields of an event, with variants by language suffix (CON-08); each listener gets the variant that fits.
  */
 import { EarshotError } from "../protocol/errors.ts";
 import type { Verbosity } from "../protocol/types.ts";
@@ -11,11 +11,11 @@ export interface ByVerbosity {
   readonly normal: string;
   readonly detailed?: string;
 }
-/** Keyed by language tag. */
+/** Text by language tag. */
 export type ByLanguage<Words> = Readonly<Record<string, Words>>;
-/** A summary: heard by everyone, in as many lengths and languages as given. */
+/** A summary, in one or more verbosities and languages. */
 export type Summary = string | ByVerbosity | ByLanguage<string | ByVerbosity>;
-/** A question, an action, a consequence: one wording, in as many languages as given. */
+/** A question, an action, a consequence: one wording, in one or more languages. */
 export type Sentence = string | ByLanguage<string>;
 
 const VERBOSITIES: readonly Verbosity[] = ["terse", "normal", "detailed"];
@@ -23,30 +23,30 @@ const VERBOSITIES: readonly Verbosity[] = ["terse", "normal", "detailed"];
 const isByVerbosity = (words: object): words is ByVerbosity =>
   Object.keys(words).every((key) => VERBOSITIES.includes(key as Verbosity));
 
-type One = string | ByVerbosity;
+type OneLanguage = string | ByVerbosity;
 
-/** By lower-cased tag, with the tag as written; undefined for words that are in one language, whichever it is. */
-function languagesOf(words: Summary | Sentence): Map<string, [tag: string, words: One]> | undefined {
+/** By lower-cased tag, with the tag as written; undefined for text without language tags. */
+function languagesOf(words: Summary | Sentence): Map<string, [tag: string, words: OneLanguage]> | undefined {
   if (typeof words === "string" || isByVerbosity(words)) return undefined;
-  return new Map(Object.entries(words).map(([tag, one]) => [tag.toLowerCase(), [tag, one as One]]));
+  return new Map(Object.entries(words).map(([tag, one]) => [tag.toLowerCase(), [tag, one as OneLanguage]]));
 }
 
-export interface Spoken {
+export interface TextFields {
   readonly fields: Readonly<Record<string, string>>;
   /** The language of the unsuffixed fields. */
   readonly language: string;
-  /** All languages there are words for, that one first. */
+  /** All languages, that one first. */
   readonly languages: readonly string[];
 }
 
 /**
- * The text fields of one event. All unsuffixed fields are in one language, which the event will name: the primary one
- * if all words come in it, else the first that they share.
+ * The text fields of one event. All unsuffixed fields are in one language, which the event names: the primary one if all
+ * texts have it, else the first language they share.
  */
-export function speak(
+export function textFields(
   primary: string,
   words: Readonly<Record<string, Summary | Sentence | undefined>>,
-): Spoken {
+): TextFields {
   const given = Object.entries(words).filter(
     (entry): entry is [string, Summary | Sentence] => entry[1] !== undefined,
   );
@@ -58,12 +58,12 @@ export function speak(
   if (base === undefined) {
     throw new EarshotError(
       "I18N-01",
-      `Give these words in ${primary} too, or all of them in one other language: ${given.map(([name]) => name).join(", ")}.`,
+      `Give these texts in ${primary} too, or all of them in one other language: ${given.map(([name]) => name).join(", ")}.`,
     );
   }
   const fields: Record<string, string> = {};
   for (const [name, one] of given) {
-    const languages = languagesOf(one) ?? new Map([[base, [primary, one as One] as const]]);
+    const languages = languagesOf(one) ?? new Map([[base, [primary, one as OneLanguage] as const]]);
     for (const [key, [tag, text]] of languages) {
       const suffix = key === base ? "" : `_${variantSuffix(tag)}`;
       if (name !== "summary") fields[`${name}${suffix}`] = text as string;
@@ -75,7 +75,7 @@ export function speak(
   return { fields, language, languages: [language, ...tags.filter((tag) => tag.toLowerCase() !== base)] };
 }
 
-function lengthsOf(text: One, suffix: string): Record<string, string> {
+function lengthsOf(text: OneLanguage, suffix: string): Record<string, string> {
   const lengths: Partial<Record<Verbosity, string>> = typeof text === "string" ? { normal: text } : text;
   return Object.fromEntries(
     VERBOSITIES.flatMap((verbosity) => {
@@ -85,6 +85,6 @@ function lengthsOf(text: One, suffix: string): Record<string, string> {
   );
 }
 
-/** The wording in one language, for places that take one string. */
+/** The text in one language, for fields that take one string. */
 export const inLanguage = (words: Sentence, language: string): string =>
   typeof words === "string" ? words : (words[language] ?? Object.values(words)[0] ?? "");

@@ -1,7 +1,6 @@
 /** Every sentence the library speaks, read as a person hears it: plain, whole, and without jargon. */
 import { describe, expect, it } from "vitest";
-import { ENGLISH } from "./phrases.ts";
-import { REFUSALS, refusalOf, SETTLED, SETTLED_LENIENTLY, UNANSWERED } from "./refusals.ts";
+import { ENGLISH, REFUSALS, refusalOf, SETTLED, SETTLED_LENIENTLY, UNANSWERED } from "./phrases.ts";
 
 const words = (value: unknown): string[] =>
   typeof value === "string"
@@ -49,9 +48,9 @@ describe("what the library says", () => {
   it("tells the model for each refusal that nothing ran, and what to do instead of trying again", () => {
     for (const outcome of ["rejected", "timed_out", "withdrawn", "disconnected", "nobody_to_ask"] as const) {
       for (const reason of [undefined, "cannot_change", "too_many_changes", "second_check"] as const) {
-        const { for_model, summary, ran } = refusalOf(outcome, "transfer_funds", reason);
+        const { forModel, summary, ran } = refusalOf(outcome, "transfer_funds", reason);
         expect(ran).toBe(false);
-        expect(for_model).toMatch(/^The tool transfer_funds did not run \(\w+\)\. .*(?:Do not|Ask|Find out)/);
+        expect(forModel).toMatch(/^The tool transfer_funds did not run \(\w+\)\. .*(?:Do not|Ask|Find out)/);
         expect(summary).toMatch(/not done\.$/);
       }
     }
