@@ -28,6 +28,11 @@ async function exportProblems() {
         problems.push(`${subpath} points to ${target}, which is not there`);
       continue;
     }
+    const path = subpath === "." ? "" : subpath.slice(2).replace(/\.js$/, "");
+    if (![`./dist/${path}.js`, `./dist/${path && `${path}/`}index.js`].includes(target.default))
+      problems.push(
+        `${subpath} points to ${target.default}; an entry point has the name of its folder or file`,
+      );
     for (const file of Object.values(target)) {
       if (!existsSync(join(root, file)))
         problems.push(`${subpath} points to ${file}, which is not there; run npm run build`);

@@ -1,5 +1,5 @@
 // The same chat in React: the element as a component, and the hook for what the page wants to know itself.
-import { EarshotLive, useEarshot } from "earshot/react";
+import { EarshotLive, useEarshot } from "earshot/web/react";
 import { useRef, useState } from "react";
 import { createRoot } from "react-dom/client";
 

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { openEmbeddedStore } from "../stores/embedded/store.ts";
+import { openEmbeddedStore } from "../stores/embedded/index.ts";
 import { createMemoryStore } from "../stores/memory.ts";
 import { createFakeClock } from "../testing/clock.ts";
 import {

@@ -27,7 +27,7 @@ import {
   openEmbeddedStore,
   readLog,
   restoreLog,
-} from "./embedded/store.ts";
+} from "./embedded/index.ts";
 
 const directories: string[] = [];
 const freshDirectory = (): string => {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll } from "vitest";
 import { type DurablePlace, durableStoreContract, storeContract } from "../../test/contracts/store.ts";
 import { crashingFiles } from "../../test/durability/files.ts";
-import { type EmbeddedStoreOptions, openEmbeddedStore } from "./embedded/store.ts";
+import { type EmbeddedStoreOptions, openEmbeddedStore } from "./embedded/index.ts";
 import { createMemoryStore } from "./memory.ts";
 
 const directories: string[] = [];

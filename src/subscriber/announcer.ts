@@ -1,5 +1,5 @@
 /**
- * `earshot/announcer`: turns events into sentences a person can follow by ear or braille (chapter 9, SUB-*). Pure: events,
+ * `earshot/subscriber/announcer`: turns events into sentences a person can follow by ear or braille (chapter 9, SUB-*). Pure: events,
  * the person's inputs and the time go in; a voice asks with `advance` what to do. It never speaks half a sentence, never
  * speaks a language with the wrong voice, and records everything in `history`.
  */

@@ -1,4 +1,4 @@
-/** `earshot/react`: the same listener as a hook, and the element as a component. React 18 or newer, brought by the page. */
+/** `earshot/web/react`: the same listener as a hook, and the element as a component. React 18 or newer, brought by the page. */
 import { createElement, useCallback, useEffect, useRef, useState } from "react";
 import type { AgentEvent } from "../protocol/types.ts";
 import type { AnswerInput, Utterance } from "../subscriber/announcer.ts";

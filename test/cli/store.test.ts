@@ -9,7 +9,7 @@ import { build } from "esbuild";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createRecord } from "../../src/hub/record.ts";
 import { nodeFiles } from "../../src/stores/embedded/file-port.ts";
-import { openEmbeddedStore } from "../../src/stores/embedded/store.ts";
+import { openEmbeddedStore } from "../../src/stores/embedded/index.ts";
 import { entry } from "../contracts/store.ts";
 import { earshot, root, runProgram, start, terminal } from "./support.ts";
 

@@ -5,7 +5,7 @@ import type { LogStore } from "../../src/hub/store.ts";
 import { createProducer } from "../../src/producer/producer.ts";
 import type { Session } from "../../src/producer/session.ts";
 import type { Clock } from "../../src/protocol/clock.ts";
-import { type EmbeddedStoreOptions, openEmbeddedStore } from "../../src/stores/embedded/store.ts";
+import { type EmbeddedStoreOptions, openEmbeddedStore } from "../../src/stores/embedded/index.ts";
 import { createFakeClock } from "../../src/testing/index.ts";
 
 /** With its record; on a clock of its own, which begins at a time or is given. */

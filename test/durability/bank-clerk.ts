@@ -10,7 +10,7 @@ import { createProducer, hubOf, type Producer } from "../../src/producer/produce
 import type { Session } from "../../src/producer/session.ts";
 import { EXTENSION_URI } from "../../src/protocol/extension.ts";
 import { type FilePort, nodeFiles } from "../../src/stores/embedded/file-port.ts";
-import { openEmbeddedStore } from "../../src/stores/embedded/store.ts";
+import { openEmbeddedStore } from "../../src/stores/embedded/index.ts";
 import type { DiaryLine, Orders } from "./diary.ts";
 
 const orders = JSON.parse(process.env["ORDERS"]!) as Orders;

@@ -7,7 +7,7 @@ import { build } from "esbuild";
 import { afterAll, describe, expect, it } from "vitest";
 import { recordOf, verifyRecord } from "../../src/hub/record.ts";
 import { type FilePort, nodeFiles } from "../../src/stores/embedded/file-port.ts";
-import { backupLog, readLog, restoreLog } from "../../src/stores/embedded/store.ts";
+import { backupLog, readLog, restoreLog } from "../../src/stores/embedded/index.ts";
 import { root, runProgram } from "../cli/support.ts";
 import { listen } from "../support/hub-listener.ts";
 import { open, transfer, until } from "./agent.ts";

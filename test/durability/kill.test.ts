@@ -11,7 +11,7 @@ import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { auditField, recordOf, verifyRecord } from "../../src/hub/record.ts";
-import { readLog } from "../../src/stores/embedded/store.ts";
+import { readLog } from "../../src/stores/embedded/index.ts";
 import type { CrashOrder, DiaryLine, Orders } from "./diary.ts";
 
 const TRIALS = process.env["EARSHOT_LONG"] ? 1000 : 100;

@@ -12,7 +12,7 @@ import type { AuditRecord } from "../../src/hub/record.ts";
 import { createProducer, hubOf } from "../../src/producer/producer.ts";
 import type { AgentEvent } from "../../src/protocol/types.ts";
 import { serve } from "../../src/server/index.ts";
-import { openEmbeddedStore } from "../../src/stores/embedded/store.ts";
+import { openEmbeddedStore } from "../../src/stores/embedded/index.ts";
 import { createMemoryStore } from "../../src/stores/memory.ts";
 import { subscribe } from "../../src/subscriber/index.ts";
 import { TRANSFER } from "../support/driver.ts";

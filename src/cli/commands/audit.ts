@@ -3,7 +3,7 @@ import { createPublicKey, type KeyObject, verify as verifySignature } from "node
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { type AuditEntry, recordOf, type SignedHead, verifyRecord } from "../../hub/record.ts";
-import { readLog } from "../../stores/embedded/store.ts";
+import { readLog } from "../../stores/embedded/index.ts";
 import {
   CommandError,
   command,

@@ -6,7 +6,7 @@ import {
   type LogReading,
   readLog,
   restoreLog,
-} from "../../stores/embedded/store.ts";
+} from "../../stores/embedded/index.ts";
 import { command, DATA_FLAG, dataDirectory, EXIT, type Io, say, usage, wholeNumber } from "../command.ts";
 import { count, plain, printed } from "../io.ts";
 

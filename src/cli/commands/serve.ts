@@ -5,7 +5,7 @@ import { pathToFileURL } from "node:url";
 import { type AuditLog, createRecord } from "../../hub/record.ts";
 import type { Producer } from "../../index.ts";
 import { type ServeOptions, serve } from "../../server/index.ts";
-import { openEmbeddedStore } from "../../stores/embedded/store.ts";
+import { openEmbeddedStore } from "../../stores/embedded/index.ts";
 import {
   CommandError,
   command,

@@ -12,7 +12,7 @@ import {
   socketPath,
   tokenDirectory,
 } from "../../server/index.ts";
-import { type EmbeddedStore, openEmbeddedStore } from "../../stores/embedded/store.ts";
+import { type EmbeddedStore, openEmbeddedStore } from "../../stores/embedded/index.ts";
 import { systemClock } from "../../subscriber/index.ts";
 import type { Io } from "../command.ts";
 import { createDemo, DEMO_ID, type Demo } from "./agent.ts";

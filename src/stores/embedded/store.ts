@@ -17,11 +17,6 @@ import { type Compaction, type Retention, removable } from "./retention.ts";
 import { type LogRecord, recordOf, recordsAhead } from "./segment.ts";
 import { repairTail, SegmentWriter } from "./writer.ts";
 
-export type { LogEntry } from "../../hub/store.ts";
-export type { LogReading, LogReadingOptions } from "./look.ts";
-export { readLog } from "./look.ts";
-export { type Backup, backupLog, type Restored, restoreLog } from "./restore.ts";
-
 export interface EmbeddedStoreOptions {
   readonly directory: string;
   /** What may go, and when; without it everything is kept. */

@@ -1,4 +1,4 @@
-/** `earshot/catalogs`: every language the announcer has words of its own in. Where there are none, English is spoken, and marked as English. */
+/** `earshot/subscriber/catalogs`: every language the announcer has words of its own in. Where there are none, English is spoken, and marked as English. */
 import { matchLanguage } from "../../text/language.ts";
 import { ar } from "./ar.ts";
 import type { Catalog } from "./catalog.ts";
