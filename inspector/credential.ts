@@ -1,6 +1,6 @@
 /**
- * The token comes in the part of the address that is never sent, is taken out of the address bar at once, and stays in
- * this tab. WebSockets of a page can carry no header, so it is exchanged for a cookie that no script can read.
+ * The token arrives in the URL fragment, which is never sent, is removed from the address bar at once, and stays in this
+ * tab. A page's WebSockets cannot send headers, so the token is exchanged for an HttpOnly cookie.
  */
 const KEY = "earshot-inspector-token";
 
@@ -32,7 +32,7 @@ export class Credential {
     return this.#token === undefined ? {} : { authorization: `Bearer ${this.#token}` };
   }
 
-  /** Shows the token and learns what is offered here; or why nothing is. */
+  /** Authenticates and fetches what this server offers, or why it refuses. */
   async enter(): Promise<Entry> {
     const answer = await fetch("/inspector/about", { headers: this.headers }).catch(() => undefined);
     if (!answer) return { refused: "The agent does not answer. Is it running?" };
@@ -52,13 +52,13 @@ export class Credential {
 async function refusalOf(answer: Response, shown: boolean): Promise<string> {
   if (answer.status === 401)
     return shown
-      ? "The agent does not know the token this page has: it was probably started anew."
+      ? "The agent does not accept this page's token. It was probably restarted."
       : "Without it anyone on this machine could listen to the agent and answer for you.";
   const { message } = (await answer.json().catch(() => ({}))) as { message?: unknown };
   return typeof message === "string" ? message : `The agent refused: ${answer.status}.`;
 }
 
-/** The sentence of a failed call, for a person. */
+/** The error message of a failed request. */
 export async function messageOf(answer: Response): Promise<string> {
   const { message } = (await answer.json().catch(() => ({}))) as { message?: unknown };
   return typeof message === "string" ? message : `That did not work: ${answer.status}.`;

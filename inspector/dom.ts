@@ -1,4 +1,4 @@
-/** Building the page without HTML text: every node is made, every word is a text node. */
+/** DOM helpers. The page is built without HTML strings: all text goes into text nodes. */
 
 export type Child = Node | string | undefined | false;
 
@@ -23,7 +23,7 @@ export function byId<Kind extends HTMLElement = HTMLElement>(id: string): Kind {
 
 const two = (value: number): string => String(value).padStart(2, "0");
 
-/** Hours to milliseconds, where the person is. */
+/** Local time, to the millisecond. */
 export function clockTime(at: number): string {
   const date = new Date(at);
   if (Number.isNaN(at)) return "no time";
@@ -36,15 +36,15 @@ export const timeNode = (at: number): HTMLElement =>
     ? make("span", {}, clockTime(at))
     : make("time", { datetime: new Date(at).toISOString() }, clockTime(at));
 
-/** What the person's own action came to: the only words of this page that are announced by themselves. */
+/** The result of the person's own action, in the page's only live region. */
 export function tellStatus(sentence: string): void {
   byId("status").textContent = sentence;
 }
 
-/** A file from what is in the page; nothing is sent anywhere. */
+/** Downloads text as a file, without a server. */
 export function saveFile(name: string, type: string, text: string): void {
   const url = URL.createObjectURL(new Blob([text], { type }));
   make("a", { href: url, download: name }).click();
-  // The browser has taken it over by then.
+  // By then the download has started.
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }

@@ -1,25 +1,22 @@
-/** Puts the page together: who may see it, where what is shown comes from, and what each control does. */
-import { Board } from "./board.ts";
+/** Sets up the page: access, the source of events, and the controls. */
 import { type About, Credential, messageOf } from "./credential.ts";
+import { Dashboard } from "./dashboard.ts";
 import { byId, saveFile, tellStatus } from "./dom.ts";
-import { openElsewhere } from "./elsewhere.ts";
-import { shortType } from "./heard.ts";
-import { listenerKinds, RAW, termsIn } from "./listeners.ts";
-import { openLive } from "./live.ts";
-import { Mouth } from "./mouth.ts";
+import { listenerKinds, RAW, setUpTermsForm, termsIn } from "./listeners.ts";
+import { shortType } from "./messages.ts";
 import type { Replay } from "./replay.ts";
-import type { Source } from "./source.ts";
-import { setUpTermsForm } from "./terms-form.ts";
+import { openLocalAgent, openRemoteAgent, type Source } from "./sources.ts";
+import { SpeechSwitch } from "./speech-switch.ts";
 
 const kinds = listenerKinds();
 const hold = byId<HTMLInputElement>("hold");
-const mouth = new Mouth();
+const speech = new SpeechSwitch();
 const holds = {
   get held() {
     return hold.checked;
   },
 };
-const board = new Board(kinds, holds, (questions) => mouth.asked(questions));
+const dashboard = new Dashboard(kinds, holds, (questions) => speech.asked(questions));
 const credential = new Credential();
 let source: Source | undefined;
 
@@ -39,10 +36,10 @@ function show(next: Source | undefined, where: string): void {
 function goLive({ prefix, prompt }: About): void {
   const address = `${location.origin.replace(/^http/, "ws")}${prefix}/ws`;
   show(undefined, "Connecting to the agent of this page.");
-  board.clear();
+  dashboard.clear();
   byId("player").hidden = byId("return").hidden = true;
   show(
-    openLive(board, address, kinds, {
+    openLocalAgent(dashboard, address, kinds, {
       agent: (name) => {
         byId("source").textContent = `Listening to ${name}, at ${location.host}.`;
       },
@@ -50,13 +47,13 @@ function goLive({ prefix, prompt }: About): void {
     "Connecting to the agent of this page.",
   );
   byId("asking").hidden = prompt === null;
-  mouth.address = address;
+  speech.address = address;
 }
 
-/** What is shown is not the agent of this page: nobody can be asked or answered. */
+/** Another source than the agent of this page: prompts and answers are not possible. */
 function leaveAgent(): void {
   byId("asking").hidden = true;
-  mouth.address = undefined;
+  speech.address = undefined;
 }
 
 async function ask(path: string): Promise<void> {
@@ -74,16 +71,16 @@ async function ask(path: string): Promise<void> {
   }
 }
 
-async function listenElsewhere(): Promise<void> {
+async function listenToRemoteAgent(): Promise<void> {
   const address = value("address");
   const where = { address, token: value("address-token"), headers: credential.headers };
   tellStatus(`Connecting to ${address}.`);
   const before = source;
   try {
-    board.clear();
+    dashboard.clear();
     leaveAgent();
     before?.stop();
-    const opened = await openElsewhere(board, where, kinds);
+    const opened = await openRemoteAgent(dashboard, where, kinds);
     show(
       opened.source,
       `Listening to ${opened.agent}, at ${address}, through this machine. It cannot be answered here.`,
@@ -99,13 +96,13 @@ async function listenElsewhere(): Promise<void> {
 
 let replay: Replay | undefined;
 async function openRecording(file: File): Promise<void> {
-  // Only whoever replays needs the engine.
+  // The delivery engine is loaded only for replays.
   const { linesIn, Replay } = await import("./replay.ts");
   const lines = linesIn(await file.text());
   if (lines.length === 0) return tellStatus(`${file.name} is empty. Choose a file with one event a line.`);
   leaveAgent();
   show(undefined, "");
-  replay = new Replay(board, lines, kinds);
+  replay = new Replay(dashboard, lines, kinds);
   show(replay, `Replaying ${file.name}: ${lines.length.toLocaleString("en")} lines.`);
   byId("player").hidden = false;
   byId("return").hidden = true;
@@ -115,20 +112,20 @@ async function openRecording(file: File): Promise<void> {
 async function forward(count: number): Promise<void> {
   if (!replay) return;
   const type = await replay.forward(count);
-  const place = `${replay.place.toLocaleString("en")} of ${replay.length.toLocaleString("en")}`;
+  const place = `${replay.position.toLocaleString("en")} of ${replay.length.toLocaleString("en")}`;
   tellStatus(type === undefined ? "The recording is at its end." : `Event ${place}: ${shortType(type)}.`);
 }
 
 let recordedFrom: number | undefined;
 function record(): void {
-  const { items } = board.columns[RAW]!.rows;
+  const { items } = dashboard.columns[RAW]!.list;
   const button = byId("record");
   if (recordedFrom === undefined) {
     recordedFrom = items.length;
     button.textContent = "Stop recording and save";
     return tellStatus("Recording everything the raw listener gets.");
   }
-  // A list that was cleared meanwhile has begun anew.
+  // The list may have been cleared meanwhile.
   const lines = items.slice(recordedFrom > items.length ? 0 : recordedFrom);
   recordedFrom = undefined;
   button.textContent = "Start recording";
@@ -143,9 +140,12 @@ function exportAll(): void {
   const columns = kinds.map(({ name, capabilities }, index) => ({
     listener: name,
     asked_for: termsIn(capabilities),
-    heard: board.columns[index]!.rows.items.map(({ at, text }) => ({ at: new Date(at).toISOString(), text })),
+    heard: dashboard.columns[index]!.list.items.map(({ at, text }) => ({
+      at: new Date(at).toISOString(),
+      text,
+    })),
   }));
-  const { timeline, findings, spoken } = board;
+  const { timeline, findings, spoken } = dashboard;
   const all = { columns, timeline: timeline.items, findings: findings.items, spoken: spoken.items };
   saveFile("inspector.json", "application/json", JSON.stringify(all, null, 1));
   tellStatus("Saved everything as inspector.json.");
@@ -157,12 +157,12 @@ function setUp(about: About): void {
   byId("prompt-hint").textContent = example === null ? "" : `For example: ${example}`;
   byId("elsewhere").hidden = !about.elsewhere;
   on("hold", "change", () => {
-    for (const list of board.lists) list.draw();
+    for (const list of dashboard.lists) list.render();
   });
   setUpTermsForm(kinds, async (column, wish) => {
     if (!source) throw new Error("Nobody is listening.");
     const agreed = await source.renegotiate(column, wish);
-    board.columns[column]!.terms(agreed);
+    dashboard.columns[column]!.terms(agreed);
     return agreed;
   });
   on("record", "click", record);
@@ -180,7 +180,7 @@ function setUp(about: About): void {
   });
   on("live", "click", () => goLive(about));
   on("return", "click", () => goLive(about));
-  on("elsewhere-form", "submit", listenElsewhere);
+  on("elsewhere-form", "submit", listenToRemoteAgent);
   goLive(about);
 }
 

@@ -1,6 +1,6 @@
 /**
- * A recording, event by event, as each listener would have got it: the same engine that delivers for an agent, on a clock
- * that follows the recording. Nothing is sent anywhere.
+ * Replays a recording as each listener would have received it: through the delivery engine of a producer, on a clock that
+ * follows the recording. Nothing is sent anywhere.
  */
 import { type Attachment, Engine, encodeEventId } from "../src/delivery/index.ts";
 import {
@@ -10,18 +10,18 @@ import {
   resolveTerms,
   type Terms,
 } from "../src/protocol/index.ts";
-import type { Board } from "./board.ts";
-import { readMessage } from "./heard.ts";
+import type { Dashboard } from "./dashboard.ts";
 import { type ListenerKind, RAW } from "./listeners.ts";
-import type { Source } from "./source.ts";
+import { readMessage } from "./messages.ts";
+import type { Source } from "./sources.ts";
 
 const LOG = { epoch: "replay", key: 1 };
-/** What is left to deliver after the last event is waited for so long, on the recording's clock. */
-const LAST_WORDS_MS = 600_000;
-/** Work for so long, then let the page breathe. */
+/** How far the clock goes on after the last event, for what is still to be delivered. */
+const DRAIN_MS = 600_000;
+/** Yields to the page after working this long. */
 const SLICE_MS = 24;
 
-/** The lines of a recording that hold something. */
+/** The non-empty lines of a recording. */
 export const linesIn = (text: string): string[] =>
   text
     .replace(/^\ufeff/, "")
@@ -30,9 +30,9 @@ export const linesIn = (text: string): string[] =>
     .filter((line) => line !== "");
 
 export class Replay implements Source {
-  readonly #board: Board;
+  readonly #dashboard: Dashboard;
   readonly #lines: readonly string[];
-  readonly #wishes: Capabilities[];
+  readonly #requested: Capabilities[];
   #engine!: Engine;
   #lanes: (Attachment | undefined)[] = [];
   #next = 0;
@@ -40,22 +40,22 @@ export class Replay implements Source {
   #now = 0;
   #stopped = false;
 
-  constructor(board: Board, lines: readonly string[], kinds: readonly ListenerKind[]) {
-    this.#board = board;
+  constructor(dashboard: Dashboard, lines: readonly string[], kinds: readonly ListenerKind[]) {
+    this.#dashboard = dashboard;
     this.#lines = lines;
-    this.#wishes = kinds.map(({ capabilities }) => capabilities);
+    this.#requested = kinds.map(({ capabilities }) => capabilities);
     this.restart();
   }
 
   get length(): number {
     return this.#lines.length;
   }
-  get place(): number {
+  get position(): number {
     return this.#next;
   }
 
   restart(): void {
-    this.#board.clear();
+    this.#dashboard.clear();
     this.#next = this.#seq = 0;
     this.#now = 0;
     this.#engine = new Engine({
@@ -64,13 +64,13 @@ export class Replay implements Source {
       timestamp: () => new Date(this.#now).toISOString(),
       ids: createIds(),
     });
-    this.#lanes = this.#wishes.map((wish, index) => {
-      this.#board.columns[index]!.terms(wish);
+    this.#lanes = this.#requested.map((wish, index) => {
+      this.#dashboard.columns[index]!.terms(wish);
       return index === RAW ? undefined : this.#attach(index, wish);
     });
   }
 
-  /** At most so many events further; gives the type of the last one. */
+  /** Plays up to `count` events; resolves to the type of the last one. */
   async forward(count: number): Promise<string | undefined> {
     const end = Math.min(this.#lines.length, this.#next + count);
     let last: string | undefined;
@@ -81,13 +81,13 @@ export class Replay implements Source {
       await new Promise((resolve) => setTimeout(resolve));
       began = performance.now();
     }
-    if (this.#next === this.#lines.length) this.#until(this.#now + LAST_WORDS_MS);
+    if (this.#next === this.#lines.length) this.#advanceTo(this.#now + DRAIN_MS);
     return last;
   }
 
   async renegotiate(index: number, capabilities: Capabilities): Promise<Capabilities> {
-    const wish = { ...this.#wishes[index], ...capabilities };
-    this.#wishes[index] = wish;
+    const wish = { ...this.#requested[index], ...capabilities };
+    this.#requested[index] = wish;
     this.#lanes[index]?.renegotiate(this.#terms(wish));
     return wish;
   }
@@ -112,7 +112,7 @@ export class Replay implements Source {
     return this.#engine.attach({
       sink: {
         send: ({ json }) => {
-          this.#board.hear(index, { at: this.#now, text: json, event: JSON.parse(json) as AgentEvent });
+          this.#dashboard.add(index, { at: this.#now, text: json, event: JSON.parse(json) as AgentEvent });
           return undefined;
         },
       },
@@ -121,31 +121,31 @@ export class Replay implements Source {
     });
   }
 
-  /** Gives the event's type. */
+  /** Returns the event's type. */
   #play(line: string): string {
     const { event, type, issues } = readMessage(line);
     if (!event) {
-      this.#board.hear(RAW, { at: this.#now, text: line, event, issues });
+      this.#dashboard.add(RAW, { at: this.#now, text: line, event, issues });
       return type ?? "something unreadable";
     }
     const at = Date.parse(event.timestamp);
-    // A clock that was set back must not turn the order around.
-    if (at > this.#now) this.#until(at);
+    // Timestamps may go backwards; the order of events does not.
+    if (at > this.#now) this.#advanceTo(at);
     this.#now = Math.max(this.#now, at || 0);
-    this.#board.hear(RAW, { at: this.#now, text: line, event, issues });
+    this.#dashboard.add(RAW, { at: this.#now, text: line, event, issues });
     const seq = ++this.#seq;
     const event_id = encodeEventId(LOG, seq);
     this.#engine.append([{ seq, event: { ...event, event_id } as AgentEvent }]);
-    this.#board.pump(this.#now);
+    this.#dashboard.pump(this.#now);
     return event.type;
   }
 
-  /** Everything that is due by then goes out at its time. */
-  #until(at: number): void {
+  /** Advances the clock, delivering what is due on the way. */
+  #advanceTo(at: number): void {
     while (this.#engine.next <= at) {
       this.#now = this.#engine.next;
       this.#engine.run();
-      this.#board.pump(this.#now);
+      this.#dashboard.pump(this.#now);
     }
   }
 }

@@ -1,9 +1,9 @@
-/** The turns of a session worth a line of their own: states, tools, questions, beginnings and ends. */
+/** The main steps of a session: states, tools, questions, start and end. */
 import type { AgentEvent } from "../src/protocol/index.ts";
 import { neutralize } from "../src/subscriber/announcer.ts";
-import { shortType, wordsOf } from "./heard.ts";
+import { readableText, shortType } from "./messages.ts";
 
-export interface Turn {
+export interface TimelineEntry {
   readonly at: number;
   readonly session_id: string;
   readonly what: string;
@@ -18,18 +18,18 @@ const named = (value: unknown): string => (typeof value === "string" ? neutraliz
 const QUESTION = /^aaep:agent\.awaiting\./;
 const TERMINAL = /^aaep:agent\.session\.(?:completed|errored|cancelled)$/;
 
-/** How this event settles a question, if it does. */
+/** The question this event settles, if any. */
 function settled(event: AgentEvent): { reply_token: string; outcome: string } | undefined {
   const own = event.extensions?.["earshot"] as { resolves?: Loose } | undefined;
   const { reply_token, outcome } = own?.resolves ?? {};
   return typeof reply_token === "string" ? { reply_token, outcome: named(outcome) } : undefined;
 }
 
-/** Undefined for text and progress: those are in the columns. */
-export function turnOf(event: AgentEvent): Turn | undefined {
+/** Undefined for text and progress, which the columns show. */
+export function timelineEntry(event: AgentEvent): TimelineEntry | undefined {
   const fields = event as unknown as Loose;
-  const { text, language } = wordsOf(event);
-  const turn = (what: string, detail: string): Turn => ({
+  const { text, language } = readableText(event);
+  const entry = (what: string, detail: string): TimelineEntry => ({
     at: Date.parse(event.timestamp),
     session_id: event.session_id,
     what,
@@ -38,24 +38,24 @@ export function turnOf(event: AgentEvent): Turn | undefined {
     critical: event.urgency === "critical",
   });
   const type = shortType(event.type);
-  if (QUESTION.test(event.type)) return turn("Question", text);
+  if (QUESTION.test(event.type)) return entry("Question", text);
   switch (type) {
     case "session.started":
     case "session.completed":
     case "session.errored":
     case "session.cancelled":
-      return turn(`Session ${type.slice("session.".length)}`, text);
+      return entry(`Session ${type.slice("session.".length)}`, text);
     case "state.changed": {
       const answer = settled(event);
       const change = `${named(fields["from_state"])} to ${named(fields["to_state"])}.`;
-      return turn(answer ? `Question ${answer.outcome.replaceAll("_", " ")}` : "State", `${change} ${text}`);
+      return entry(answer ? `Question ${answer.outcome.replaceAll("_", " ")}` : "State", `${change} ${text}`);
     }
     case "tool.invoked":
-      return turn("Tool called", `${named(fields["tool"])}. ${text}`);
+      return entry("Tool called", `${named(fields["tool"])}. ${text}`);
     case "tool.completed":
-      return turn("Tool ended", `${named(fields["tool"])}, ${named(fields["status"])}. ${text}`);
+      return entry("Tool ended", `${named(fields["tool"])}, ${named(fields["status"])}. ${text}`);
     case "handoff.requested":
-      return turn("Handed over", text);
+      return entry("Handed over", text);
     default:
       return undefined;
   }
@@ -67,14 +67,14 @@ export interface OpenQuestion {
   readonly language: string | undefined;
 }
 
-/** Which questions are open, as far as events tell. */
+/** The open questions, as far as events show. */
 export class OpenQuestions {
   readonly #open = new Map<string, OpenQuestion>();
 
   hear(event: AgentEvent): void {
     const token = (event as unknown as Loose)["reply_token"];
     if (QUESTION.test(event.type) && typeof token === "string") {
-      const { text, language } = wordsOf(event);
+      const { text, language } = readableText(event);
       this.#open.set(token, { session_id: event.session_id, text, language });
     }
     const answer = settled(event);

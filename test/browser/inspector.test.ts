@@ -161,12 +161,12 @@ describe.skipIf(skipsBrowser)(`the Inspector${BROWSER_NOTE}`, () => {
     await page.fill("#rate", "2");
     await page.selectOption("#verbosity", "terse");
     await page.getByRole("button", { name: "Ask for this" }).click();
-    await page.locator("#status", { hasText: "Captions: agreed on 2 events a second" }).waitFor();
+    await page.locator("#status", { hasText: "Captions: negotiated 2 events a second" }).waitFor();
     await page.locator("#captions .terms", { hasText: "2 events a second; terse" }).waitFor();
     expect(demo.producer.subscriptions).toBe(4);
     await page.fill("#languages", "en, not_a_language");
     await page.getByRole("button", { name: "Ask for this" }).click();
-    await page.locator("#status", { hasText: '"not_a_language" is no language.' }).waitFor();
+    await page.locator("#status", { hasText: '"not_a_language" is not a language tag.' }).waitFor();
     expect(await focused(page)).toBe("input #languages");
     await page.fill("#languages", "fr");
     await page.keyboard.press("Enter");

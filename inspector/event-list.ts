@@ -1,45 +1,45 @@
 /**
- * A list that may grow without end while the page stays quick and still: everything is kept, the newest are shown, and
- * whatever came since the last frame is drawn at once.
+ * A list that can grow without slowing the page: all items are kept, the newest are rendered, and updates are batched per
+ * animation frame.
  */
 import { make } from "./dom.ts";
 
-/** Entries in the page at first, and how many more each press of the button brings. */
-export const SHOWN = 100;
+/** Items rendered at first, and added by each press of "Show earlier". */
+const PAGE_SIZE = 100;
 
-export interface Held {
-  /** While true, lists stay as they are: somebody is reading. */
+export interface UpdateHold {
+  /** While true, lists are not updated, so that a person can read. */
   readonly held: boolean;
 }
 
-export class Rows<Item> {
+export class EventList<Item> {
   readonly items: Item[] = [];
   readonly #list: HTMLElement;
   readonly #earlier: HTMLButtonElement;
   readonly #count: HTMLElement;
-  readonly #render: (item: Item) => HTMLElement;
-  readonly #hold: Held;
+  readonly #toElement: (item: Item) => HTMLElement;
+  readonly #hold: UpdateHold;
   readonly #box: HTMLElement;
-  #limit = SHOWN;
-  /** Those in the page are items[from] up to items[to]. */
+  #limit = PAGE_SIZE;
+  /** Rendered items: items[from] up to, not including, items[to]. */
   #from = 0;
   #to = 0;
-  #drawn = false;
+  #scheduled = false;
 
-  /** `list` is in `box`, which scrolls, and is named by the heading with the id `title`. */
+  /** `list` is inside `box`, which scrolls and is labelled by the heading with the id `title`. */
   constructor(
     { box, list, title }: { box: HTMLElement; list: HTMLElement; title: string },
-    hold: Held,
-    render: (item: Item) => HTMLElement,
+    hold: UpdateHold,
+    toElement: (item: Item) => HTMLElement,
   ) {
-    // What scrolls must be reachable by keyboard, and say what it is.
+    // A scrollable area must be focusable and have a name.
     box.tabIndex = 0;
     box.setAttribute("role", "group");
     box.setAttribute("aria-labelledby", title);
     this.#box = box;
     this.#list = list;
     this.#hold = hold;
-    this.#render = render;
+    this.#toElement = toElement;
     this.#earlier = make("button", { type: "button", class: "earlier", hidden: "" }, "Show earlier");
     this.#count = make("p", { class: "count" }, "Nothing yet.");
     this.#earlier.addEventListener("click", () => this.#showEarlier());
@@ -48,25 +48,25 @@ export class Rows<Item> {
 
   add(item: Item): void {
     this.items.push(item);
-    this.draw();
+    this.render();
   }
 
   clear(): void {
     this.items.length = 0;
     this.#list.replaceChildren();
     this.#from = this.#to = 0;
-    this.#limit = SHOWN;
-    this.draw();
+    this.#limit = PAGE_SIZE;
+    this.render();
   }
 
-  /** With the next frame, together with everything else that came. */
-  draw(): void {
-    if (this.#drawn) return;
-    this.#drawn = true;
+  /** Schedules rendering for the next animation frame. */
+  render(): void {
+    if (this.#scheduled) return;
+    this.#scheduled = true;
     requestAnimationFrame(() => {
-      this.#drawn = false;
+      this.#scheduled = false;
       if (!this.#hold.held) this.#flush();
-      this.#tell();
+      this.#updateCount();
     });
   }
 
@@ -80,23 +80,23 @@ export class Rows<Item> {
     } else for (let gone = from - this.#from; gone > 0; gone--) this.#list.firstElementChild?.remove();
     this.#from = from;
     if (this.#to < this.items.length)
-      this.#list.append(...this.items.slice(this.#to).map((item) => this.#render(item)));
+      this.#list.append(...this.items.slice(this.#to).map((item) => this.#toElement(item)));
     this.#to = this.items.length;
     if (atEnd) box.scrollTop = box.scrollHeight;
   }
 
   #showEarlier(): void {
-    const from = Math.max(0, this.#from - SHOWN);
-    this.#list.prepend(...this.items.slice(from, this.#from).map((item) => this.#render(item)));
-    this.#limit += SHOWN;
+    const from = Math.max(0, this.#from - PAGE_SIZE);
+    this.#list.prepend(...this.items.slice(from, this.#from).map((item) => this.#toElement(item)));
+    this.#limit += PAGE_SIZE;
     this.#from = from;
     this.#box.scrollTop = 0;
-    this.#tell();
-    // The button may be gone: the list it was about is where the person wants to be.
+    this.#updateCount();
+    // The button may have been hidden: move the focus to the list.
     if (this.#earlier.hidden) this.#box.focus();
   }
 
-  #tell(): void {
+  #updateCount(): void {
     const { length } = this.items;
     this.#earlier.hidden = this.#from === 0;
     const shown = this.#to - this.#from;

@@ -1,27 +1,27 @@
-/** What a listener got, and the words in it. */
+/** A message as a listener received it, and the text in it. */
 import { type AgentEvent, directionOf, type Issue, parse } from "../src/protocol/index.ts";
 import { neutralize } from "../src/subscriber/announcer.ts";
 
-export interface Heard {
-  /** When it arrived, in wall-clock milliseconds; in a replay, when it would have. */
+export interface ReceivedMessage {
+  /** Arrival time in wall-clock milliseconds; in a replay, on the recording's clock. */
   readonly at: number;
-  /** As it came. */
+  /** The message as received. */
   readonly text: string;
-  /** Undefined for what could not be read. */
+  /** Undefined if the message could not be parsed. */
   readonly event: AgentEvent | undefined;
-  /** What is wrong with it as a message, where somebody looked already. */
+  /** Schema issues, if already checked. */
   readonly issues?: readonly Issue[];
 }
 
-/** An event in a line of a recording, and what a careful agent would have written otherwise. */
-export interface Read {
-  /** Undefined for what is no event, or cannot be read. */
+/** A parsed message and its schema issues. */
+export interface ParsedMessage {
+  /** Undefined if it is not an event, or cannot be parsed. */
   readonly event: AgentEvent | undefined;
   readonly type: string | undefined;
   readonly issues: readonly Issue[];
 }
 
-export function readMessage(text: string): Read {
+export function readMessage(text: string): ParsedMessage {
   const strict = parse(text, { mode: "strict" });
   const parsed = strict.ok ? strict : parse(text, { mode: "tolerant" });
   const issues = strict.ok ? [] : strict.issues;
@@ -30,7 +30,7 @@ export function readMessage(text: string): Read {
   return { event: parsed.kind === "message" ? undefined : parsed.message, type, issues };
 }
 
-export interface Words {
+export interface ReadableText {
   readonly text: string;
   readonly language: string | undefined;
   readonly direction: "ltr" | "rtl" | "auto";
@@ -41,7 +41,7 @@ const textIn = (value: unknown): string => (typeof value === "string" ? value : 
 
 export const shortType = (type: string): string => type.replace(/^aaep:agent\./, "");
 
-/** In the verbosity this listener agreed on, as far as the agent has it. */
+/** The main text, in the negotiated verbosity if the agent provides it. */
 function contentOf(event: AgentEvent): string {
   const fields = event as unknown as Loose;
   if (typeof fields["chunk"] === "string") return fields["chunk"];
@@ -53,7 +53,7 @@ function contentOf(event: AgentEvent): string {
   return textIn(any);
 }
 
-export function wordsOf(event: AgentEvent): Words {
+export function readableText(event: AgentEvent): ReadableText {
   const hints = event.localization_hints as { primary_language?: unknown } | undefined;
   const tag = (event as unknown as Loose)["language"] ?? hints?.primary_language;
   const language = typeof tag === "string" && /^[A-Za-z0-9-]{2,35}$/.test(tag) ? tag : undefined;
@@ -65,13 +65,13 @@ export function wordsOf(event: AgentEvent): Words {
 }
 
 const INVISIBLE = /[\p{Cf}\p{Cs}\u0080-\u009f\u2028\u2029]/gu;
-const LONGEST_SHOWN = 2_000;
+const MAX_SHOWN = 2_000;
 
-/** The message itself, with what cannot be seen written out: here nothing may hide or turn the text around. */
-export function rawOf(text: string): string {
+/** The raw message, with invisible and direction-changing characters escaped. */
+export function rawText(text: string): string {
   const shown = text
-    .slice(0, LONGEST_SHOWN)
+    .slice(0, MAX_SHOWN)
     .replace(INVISIBLE, (one) => `\\u{${one.codePointAt(0)!.toString(16)}}`);
-  if (text.length <= LONGEST_SHOWN) return shown;
+  if (text.length <= MAX_SHOWN) return shown;
   return `${shown} … ${text.length.toLocaleString("en")} characters in all; a recording has them.`;
 }

@@ -1,41 +1,41 @@
-/** The page's one mouth, off until it is switched on: <earshot-live>, which speaks, and puts questions as dialogs. */
+/** Switches speech on: adds <earshot-live>, which announces events and shows questions as dialogs. Off by default. */
 import { byId, make } from "./dom.ts";
 import type { OpenQuestions } from "./timeline.ts";
 
 const TITLE = document.title;
 
-export class Mouth {
+export class SpeechSwitch {
   readonly #switch = byId<HTMLInputElement>("speak");
-  readonly #home = byId("mouth");
+  readonly #home = byId("live-element");
   #address: string | undefined;
   #questions: OpenQuestions | undefined;
 
   constructor() {
-    this.#switch.addEventListener("change", () => void this.#turn());
+    this.#switch.addEventListener("change", () => void this.#apply());
     byId("answer").addEventListener("click", () => {
       this.#switch.checked = true;
-      // The button may go with its question: the person is where the switch is.
+      // The button disappears with its question: move the focus to the switch.
       this.#switch.focus();
-      void this.#turn();
+      void this.#apply();
     });
   }
 
-  /** Undefined where nobody could be answered: in a replay, or elsewhere. */
+  /** Undefined where questions cannot be answered: in a replay, or for a remote agent. */
   set address(address: string | undefined) {
     this.#address = address;
     this.#switch.disabled = address === undefined;
     byId<HTMLButtonElement>("answer").hidden = address === undefined;
     if (address === undefined) this.#switch.checked = false;
-    void this.#turn();
+    void this.#apply();
   }
 
   asked(questions: OpenQuestions): void {
     this.#questions = questions;
-    this.#draw();
+    this.#render();
   }
 
-  /** Without a voice, a box and the page's title say that a question waits; neither interrupts. The element does that better. */
-  #draw(): void {
+  /** While speech is off, a box and the page title show that a question is open, without interrupting. */
+  #render(): void {
     const { first, size = 0 } = this.#questions ?? {};
     const silent = this.#switch.checked ? undefined : first;
     byId("asked").hidden = silent === undefined;
@@ -46,11 +46,11 @@ export class Mouth {
     if (!this.#switch.checked) document.title = silent ? `A question waits – ${TITLE}` : TITLE;
   }
 
-  async #turn(): Promise<void> {
-    // The element marks the title itself from here on, and takes its mark away when it goes.
+  async #apply(): Promise<void> {
+    // The element marks the title itself from here on.
     if (this.#switch.checked) document.title = TITLE;
     const address = this.#address;
-    this.#draw();
+    this.#render();
     if (!this.#switch.checked || address === undefined) return this.#home.replaceChildren();
     if (this.#home.firstChild) return;
     const { defineEarshotLive } = await import("../src/web/index.ts");
