@@ -1,6 +1,6 @@
 /**
- * Every MUST and MUST NOT of AAEP 1.0.0 as data, and which of them each conformance level makes mandatory (AAEP
- * chapter 9). test/requirements-coverage.test.ts fails on an id that no test cites.
+ * Every MUST and MUST NOT of AAEP 1.0.0 as data, and which of them each conformance level requires (AAEP chapter 9).
+ * test/requirements-coverage.test.ts fails if no test cites an id.
  */
 
 import { CLAIMS } from "./requirements/claims.ts";
@@ -16,7 +16,7 @@ import { TRUST } from "./requirements/trust.ts";
 
 export { ALL_IDS, type Requirement, type Section } from "./requirements/requirement.ts";
 
-/** In the order of the digest's sections, by id within each. */
+/** Ordered by section, then by id. */
 export const REQUIREMENTS = [
   ...ENVELOPE,
   ...EVENTS,
@@ -32,8 +32,8 @@ export const REQUIREMENTS = [
 export type RequirementId = (typeof REQUIREMENTS)[number]["id"];
 
 /**
- * What each level adds, per side (LVL-06 to LVL-11); a level also needs everything below it.
- * Requirements on the transport bind whoever supplies it, so they stand on both sides.
+ * What each level adds, per side (LVL-06 to LVL-11); a level includes everything below it. Transport requirements apply to
+ * both sides, because either may supply the transport.
  */
 export const LEVELS = {
   producer: {

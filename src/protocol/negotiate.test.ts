@@ -170,7 +170,7 @@ describe("a rejection (HS-10)", () => {
       type: "subscription.rejected",
       reason_code: "version_unsupported",
       reason_message:
-        "AAEP 99.99.99 was asked for. This agent speaks 1.0.0. Ask again with an aaep_version it speaks.",
+        "AAEP 99.99.99 was requested. This agent supports 1.0.0. Send a new request with a supported aaep_version.",
       alternative_manifest_uri: MANIFEST,
     });
   });
@@ -184,11 +184,11 @@ describe("a rejection (HS-10)", () => {
     expect(refuse({ languages: ["ha", "ig"] }, { strictLanguages: true })).toMatchObject({
       reason_code: "capabilities_incompatible",
       reason_message:
-        "Text in ha and ig was asked for. This agent speaks en-US and yo-NG. Ask again with one of its languages.",
+        "Text in ha and ig was requested. This agent speaks en-US and yo-NG. Send a new request with one of these languages.",
     });
     const yoruba = { languages: { available: ["yo-NG"], primary: "yo-NG" } };
     expect(refuse({}, { ...yoruba, strictLanguages: true }).reason_message).toContain(
-      "Text in en-US is assumed where no language is named.",
+      "Text in en-US was requested by default.",
     );
   });
 
@@ -197,12 +197,12 @@ describe("a rejection (HS-10)", () => {
     expect(refuse({ supported_conformance_levels: [3] }, { ...levels, requireReplies: true })).toMatchObject({
       reason_code: "capabilities_incompatible",
       reason_message: expect.stringContaining(
-        "This agent offers 1 and 2 and needs listeners that can answer.",
+        "This agent offers 1 and 2 and requires subscribers that can reply.",
       ),
     });
     const { honored_capabilities, negotiation_notes } = accept({ supported_conformance_levels: [3] }, levels);
     expect(honored_capabilities).not.toHaveProperty("supported_conformance_levels");
-    expect(negotiation_notes).toBe("Conformance levels not offered here: 3. This agent offers 1 and 2.");
+    expect(negotiation_notes).toBe("Conformance levels not offered: 3. This agent offers 1 and 2.");
   });
 
   it("of disjoint boundaries happens only where the host gave some up (CON-45)", () => {
@@ -211,7 +211,7 @@ describe("a rejection (HS-10)", () => {
     ).toMatchObject({
       reason_code: "capabilities_incompatible",
       reason_message:
-        "Text is not cut at these boundaries here: word. This agent cuts at sentence and completion. Ask again with one of these.",
+        "Text boundaries not available: word. This agent offers sentence and completion. Send a new request with one of these.",
     });
     for (const boundary of ["none", "word", "sentence", "paragraph", "completion"] as const) {
       expect(accept({ coalesce_boundaries: [boundary] }).negotiation_notes).toBeUndefined();
@@ -257,13 +257,15 @@ describe("the rate (CAP-01)", () => {
     expect(rate(3, 5).honored_capabilities.max_events_per_second).toBe(3);
     expect(rate(3, 5).negotiation_notes).toBeUndefined();
     expect(rate(30, 5.9).honored_capabilities.max_events_per_second).toBe(5);
-    expect(rate(30, 5).negotiation_notes).toBe("The rate here is at most 5 per second; 30 was asked for.");
+    expect(rate(30, 5).negotiation_notes).toBe(
+      "The rate is limited to 5 events per second; 30 was requested.",
+    );
   });
 
   it("is unlimited where none is asked for, unless the host has a cap", () => {
     expect(rate().honored_capabilities).not.toHaveProperty("max_events_per_second");
     expect(rate(undefined, 50).honored_capabilities.max_events_per_second).toBe(50);
-    expect(rate(undefined, 50).negotiation_notes).toContain("no limit was asked for");
+    expect(rate(undefined, 50).negotiation_notes).toContain("no limit was requested");
     expect(rate(100_000).honored_capabilities.max_events_per_second).toBe(100_000);
     expect(rate(100_000, 1e9).honored_capabilities.max_events_per_second).toBe(100_000);
     expect(rate(undefined, 1e9).honored_capabilities).not.toHaveProperty("max_events_per_second");
@@ -282,13 +284,13 @@ describe("verbosity (CAP-02)", () => {
       "normal",
     );
     expect(verbosity("detailed", ["terse", "normal"]).negotiation_notes).toBe(
-      "Text is not written in detailed form here; it comes as normal.",
+      "Text is not available at verbosity detailed; this agent sends normal.",
     );
   });
 
   it("stays as asked, with a note, where only longer text is written", () => {
     expect(verbosity("terse", ["normal"]).honored_capabilities.preferred_verbosity).toBe("terse");
-    expect(verbosity("terse", ["normal"]).negotiation_notes).toContain("it comes as normal");
+    expect(verbosity("terse", ["normal"]).negotiation_notes).toContain("this agent sends normal");
   });
 });
 
@@ -299,14 +301,14 @@ describe("languages (CAP-03)", () => {
     });
 
     expect(honored_capabilities.languages).toEqual(["yo", "EN-nz"]);
-    expect(negotiation_notes).toBe("Languages not spoken here: ha-NG and zh-TW.");
+    expect(negotiation_notes).toBe("Languages not available: ha-NG and zh-TW.");
   });
 
   it("are left out, with a note on what comes instead, where none can be served", () => {
     const { honored_capabilities, negotiation_notes } = accept({ languages: ["ha"] });
 
     expect(honored_capabilities).not.toHaveProperty("languages");
-    expect(negotiation_notes).toBe("Text in ha was asked for and cannot be had here; it comes in en-US.");
+    expect(negotiation_notes).toBe("Text in ha was requested but is not available; this agent uses en-US.");
   });
 
   it("default to en-US", () => {
@@ -316,9 +318,7 @@ describe("languages (CAP-03)", () => {
       { languages: { available: [], primary: "yo" } },
     );
     expect(honored_capabilities).not.toHaveProperty("languages");
-    expect(negotiation_notes).toContain(
-      "is assumed where no language is named and cannot be had here; it comes in yo.",
-    );
+    expect(negotiation_notes).toContain("was requested by default but is not available; this agent uses yo.");
   });
 });
 
@@ -348,7 +348,7 @@ describe("boundaries (CAP-06)", () => {
       { boundaries: ["completion", "sentence"] },
     );
     expect(answer.honored_capabilities.coalesce_boundaries).toEqual(["completion"]);
-    expect(answer.negotiation_notes).toBe("Text is not cut at these boundaries here: word and none.");
+    expect(answer.negotiation_notes).toBe("Text boundaries not available: word and none.");
   });
 });
 
@@ -371,7 +371,7 @@ describe("levels (CAP-08)", () => {
     expect(accept({}).honored_capabilities.supported_conformance_levels).toEqual([1]);
     const answer = accept({ supported_conformance_levels: [3, 1] }, { levels: [1, 2] });
     expect(answer.honored_capabilities.supported_conformance_levels).toEqual([1]);
-    expect(answer.negotiation_notes).toBe("Conformance levels not offered here: 3.");
+    expect(answer.negotiation_notes).toBe("Conformance levels not offered: 3.");
   });
 });
 
@@ -383,14 +383,14 @@ describe("extensions (CAP-09)", () => {
     expect(accept({}, { extensions: [finance] }).honored_capabilities.supported_extensions).toEqual([]);
     const answer = accept({ supported_extensions: [other, EXTENSION] }, { extensions: [finance] });
     expect(answer.honored_capabilities.supported_extensions).toEqual([EXTENSION]);
-    expect(answer.negotiation_notes).toBe(`Extensions not offered here: ${other}.`);
+    expect(answer.negotiation_notes).toBe(`Extensions not offered: ${other}.`);
   });
 
   it("that share a prefix are rejected by naming it, and accepted once the clash is gone (HS-25)", () => {
     const extensions = [finance, { uri: other, prefix: "finance" }];
     expect(refuse({ supported_extensions: [EXTENSION, other] }, { extensions })).toMatchObject({
       reason_code: "capabilities_incompatible",
-      reason_message: `The extensions ${EXTENSION} and ${other} were asked for and share the prefix finance. A subscription can have only one of them. Ask again without the other.`,
+      reason_message: `The requested extensions ${EXTENSION} and ${other} share the prefix finance. A subscription can use only one of them. Send a new request without the other.`,
     });
     expect(
       accept({ supported_extensions: [other] }, { extensions }).honored_capabilities.supported_extensions,
@@ -412,7 +412,7 @@ describe("extensions (CAP-09)", () => {
     const unlisted = accept({ finance: { seconds: 90, loud: true } }, { extensions });
     expect(unlisted.honored_capabilities["finance"]).toEqual({ seconds: 60 });
     expect(unlisted.negotiation_notes).toBe(
-      "Capabilities not honored as asked: finance.loud and finance.seconds.",
+      "Capabilities not honored as requested: finance.loud and finance.seconds.",
     );
   });
 
@@ -432,7 +432,7 @@ describe("extensions (CAP-09)", () => {
       { extensions: [finance] },
     );
     expect(honored_capabilities).toEqual(accept({}).honored_capabilities);
-    expect(negotiation_notes).toBe("Capabilities not honored as asked: finance and haptic.");
+    expect(negotiation_notes).toBe("Capabilities not honored as requested: finance and haptic.");
   });
 
   it("cannot reach a prototype through their names", () => {
@@ -492,7 +492,7 @@ describe("a demand for a signature (CAP-12)", () => {
   it("is rejected where nothing is signed (HS-26)", () => {
     expect(refuse(demand)).toMatchObject({
       reason_code: "manifest_signature_required",
-      reason_message: expect.stringContaining("Ask again without accept_signed_manifests_only"),
+      reason_message: expect.stringContaining("Send a new request without accept_signed_manifests_only"),
     });
   });
 });

@@ -177,8 +177,8 @@ export function negotiate(request: SubscriptionRequest, offer: Offer, subscripti
   return reject(
     offer,
     "version_unsupported",
-    `AAEP ${listed([request.aaep_version])} was asked for. This agent speaks ${listed(offer.versions)}.` +
-      " Ask again with an aaep_version it speaks.",
+    `AAEP ${listed([request.aaep_version])} was requested. This agent supports ${listed(offer.versions)}.` +
+      " Send a new request with a supported aaep_version.",
   );
 }
 
@@ -244,8 +244,8 @@ function agree(request: Capabilities, offer: Offer, subscription_id: string, aae
     return reject(
       offer,
       "manifest_signature_required",
-      "Only a signed manifest was to be accepted. This agent has none." +
-        " Ask again without accept_signed_manifests_only if you can do without a signature.",
+      "The request requires a signed manifest. This agent has none." +
+        " Send a new request without accept_signed_manifests_only if you do not need a signature.",
     );
   }
   const outcomes = DECISIONS.map((decide) => decide(asked, offer, request));
@@ -274,7 +274,7 @@ const rate: Decide = (
     honored: granted < Infinity ? { max_events_per_second: granted } : {},
     note:
       granted < wish &&
-      `The rate here is at most ${granted} per second; ${wish < Infinity ? wish : "no limit"} was asked for.`,
+      `The rate is limited to ${granted} events per second; ${wish < Infinity ? wish : "no limit"} was requested.`,
   };
 };
 
@@ -286,7 +286,7 @@ const verbosity: Decide = ({ preferred_verbosity: wish }, { verbosities: written
     honored: { preferred_verbosity: served ?? wish },
     note:
       served !== wish &&
-      `Text is not written in ${wish} form here; it comes as ${listed(served ? [served] : written)}.`,
+      `Text is not available at verbosity ${wish}; this agent sends ${listed(served ? [served] : written)}.`,
   };
 };
 
@@ -295,32 +295,38 @@ const languages: Decide = (asked, { languages: offered, strictLanguages }, reque
   const [honored, missing] = split(asked.languages, (tag) => matchLanguage([tag], spoken) !== undefined);
   if (missing.length === 0) return { honored: { languages: honored } };
   if (honored.length > 0)
-    return { honored: { languages: honored }, note: `Languages not spoken here: ${listed(missing)}.` };
-  const wish = `Text in ${listed(missing)} ${request.languages ? "was asked for" : "is assumed where no language is named"}`;
+    return { honored: { languages: honored }, note: `Languages not available: ${listed(missing)}.` };
+  const wish = `Text in ${listed(missing)} was requested${request.languages ? "" : " by default"}`;
   if (strictLanguages)
-    return { refused: `${wish}. This agent speaks ${listed(spoken)}. Ask again with one of its languages.` };
+    return {
+      refused: `${wish}. This agent speaks ${listed(spoken)}. Send a new request with one of these languages.`,
+    };
   return {
-    note: `${wish} and cannot be had here; it comes in ${listed([resolveLanguage(asked.languages, offered)])}.`,
+    note: `${wish} but is not available; this agent uses ${listed([resolveLanguage(asked.languages, offered)])}.`,
   };
 };
 
 const levels: Decide = ({ supported_conformance_levels: wish }, { levels: offered, requireReplies }) => {
   const [honored, missing] = split(wish, (level) => offered.includes(level));
-  const compared = `Conformance levels not offered here: ${listed(missing)}.`;
+  const compared = `Conformance levels not offered: ${listed(missing)}.`;
   const alternative = `${compared} This agent offers ${listed(offered)}`;
   if (honored.length > 0) {
     return { honored: { supported_conformance_levels: honored }, note: missing.length > 0 && compared };
   }
   if (!requireReplies) return { note: `${alternative}.` };
-  return { refused: `${alternative} and needs listeners that can answer. Ask again with one of its levels.` };
+  return {
+    refused: `${alternative} and requires subscribers that can reply. Send a new request with one of these levels.`,
+  };
 };
 
 const boundaries: Decide = ({ coalesce_boundaries: wish }, { boundaries: offered }) => {
   const [honored, missing] = split(wish, (one) => offered?.includes(one) ?? true);
-  const compared = `Text is not cut at these boundaries here: ${listed(missing)}.`;
+  const compared = `Text boundaries not available: ${listed(missing)}.`;
   if (honored.length > 0)
     return { honored: { coalesce_boundaries: honored }, note: missing.length > 0 && compared };
-  return { refused: `${compared} This agent cuts at ${listed(offered ?? [])}. Ask again with one of these.` };
+  return {
+    refused: `${compared} This agent offers ${listed(offered ?? [])}. Send a new request with one of these.`,
+  };
 };
 
 const extensions: Decide = ({ supported_extensions: wish }, { extensions: offered = [] }) => {
@@ -330,14 +336,16 @@ const extensions: Decide = ({ supported_extensions: wish }, { extensions: offere
     const other = owners.get(prefix);
     if (!honored.includes(uri) || other === uri) continue;
     if (other !== undefined) {
-      const pair = `The extensions ${listed([other, uri])} were asked for and share the prefix ${listed([prefix])}.`;
-      return { refused: `${pair} A subscription can have only one of them. Ask again without the other.` };
+      const pair = `The requested extensions ${listed([other, uri])} share the prefix ${listed([prefix])}.`;
+      return {
+        refused: `${pair} A subscription can use only one of them. Send a new request without the other.`,
+      };
     }
     owners.set(prefix, uri);
   }
   return {
     honored: { supported_extensions: honored },
-    note: missing.length > 0 && `Extensions not offered here: ${listed(missing)}.`,
+    note: missing.length > 0 && `Extensions not offered: ${listed(missing)}.`,
   };
 };
 
@@ -360,7 +368,7 @@ const extensionCapabilities: Decide = (asked, { extensions: offered = [] }, requ
   }
   return {
     honored,
-    note: missing.length > 0 && `Capabilities not honored as asked: ${listed(missing.sort())}.`,
+    note: missing.length > 0 && `Capabilities not honored as requested: ${listed(missing.sort())}.`,
   };
 };
 

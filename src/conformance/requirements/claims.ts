@@ -1,4 +1,4 @@
-// Extensions, versions, what subscribers owe their users, claims and limits (AAEP 3.7, 7, 9 and 12).
+// Extensions, versions, duties of subscribers to their users, conformance claims and limits (AAEP 3.7, 7, 9 and 12).
 
 import type { Requirement } from "./requirement.ts";
 

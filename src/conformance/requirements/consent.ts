@@ -1,4 +1,4 @@
-// How a person is asked and how their answer is honored (AAEP chapter 6).
+// Questions to a person and their replies (AAEP chapter 6).
 
 import type { Requirement } from "./requirement.ts";
 

@@ -1,4 +1,4 @@
-// How events are filtered, held, merged and announced (AAEP 5.3 to 5.6).
+// Filtering, rate limiting, coalescing and announcing events (AAEP 5.3 to 5.6).
 
 import type { Requirement } from "./requirement.ts";
 

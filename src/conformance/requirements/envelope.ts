@@ -1,4 +1,4 @@
-// What an event looks like on the outside (AAEP chapters 2 and 3).
+// The event envelope (AAEP chapters 2 and 3).
 
 import type { Requirement } from "./requirement.ts";
 

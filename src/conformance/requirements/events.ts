@@ -1,4 +1,4 @@
-// What each of the twelve core events carries (AAEP chapter 4).
+// The payloads of the twelve core events (AAEP chapter 4).
 
 import type { Requirement } from "./requirement.ts";
 

@@ -1,4 +1,4 @@
-// How a subscription is agreed and which capabilities it may ask for (AAEP chapter 5).
+// The subscription handshake and its capabilities (AAEP chapter 5).
 
 import type { Requirement } from "./requirement.ts";
 

@@ -1,4 +1,4 @@
-// The shape of one requirement, and how many ids each section of the AAEP 1.0.0 digest has.
+// The type of a requirement, and how many ids each section of AAEP 1.0.0 has.
 
 /** Ids per section, whatever their keyword: `ENV: 40` means that ENV-01 to ENV-40 exist. */
 export const ALL_IDS = {

@@ -1,4 +1,4 @@
-// In which order the events of a session may follow one another (AAEP 4.5 and appendix A).
+// The order of events in a session (AAEP 4.5 and appendix A).
 
 import type { Requirement } from "./requirement.ts";
 

@@ -1,4 +1,4 @@
-// Manifests and transports: how both sides find and reach each other (AAEP 5.10, 8, 10.4 and appendix B).
+// Manifests and transports (AAEP 5.10, 8, 10.4 and appendix B).
 
 import type { Requirement } from "./requirement.ts";
 
