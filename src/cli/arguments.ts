@@ -1,4 +1,4 @@
-/** A command line becomes flags and arguments, or a sentence that says what was meant to stand there. */
+/** Parses a command line into flags and positional arguments, or throws an error that says what is expected. */
 import { parseArgs } from "node:util";
 import { type Command, type Flags, type FlagValues, usage } from "./command.ts";
 
@@ -28,14 +28,14 @@ export function readArguments(
     const given = [values[flag]].flat().filter((value) => typeof value === "string");
     const wrong = choices && given.find((value) => !choices.includes(value));
     if (wrong !== undefined)
-      throw usage(`--${flag} takes ${oneOf(choices!)}, not "${wrong}". ${seeHelp(name)}`);
+      throw usage(`--${flag} needs ${oneOf(choices!)}, not "${wrong}". ${seeHelp(name)}`);
   }
   if (values["help"] !== true && positionals.length > most) {
     const extra = positionals[most];
     throw usage(
       takes
-        ? `"${extra}" is one argument too many: earshot ${name} ${takes}. ${seeHelp(name)}`
-        : `${name} takes no argument, but was given "${extra}". ${seeHelp(name)}`,
+        ? `"${extra}" is one argument too many. Usage: earshot ${name} ${takes}. ${seeHelp(name)}`
+        : `${name} takes no arguments, but got "${extra}". ${seeHelp(name)}`,
     );
   }
   const filled = Object.fromEntries(
@@ -71,12 +71,12 @@ function parse(
   }
 }
 
-const seeHelp = (name: string): string => `"earshot ${name} --help" shows how.`;
+const seeHelp = (name: string): string => `See "earshot ${name} --help".`;
 
 const oneOf = (choices: readonly string[]): string =>
   choices.length < 2 ? choices.join() : `${choices.slice(0, -1).join(", ")} or ${choices.at(-1)}`;
 
-/** The word that was probably meant: at most a third of its letters differ. */
+/** The most similar word, if at most a third of its letters differ. */
 export function nearest(word: string, words: readonly string[]): string | undefined {
   const ranked = words
     .map((one) => ({ one, distance: editDistance(word.toLowerCase(), one.toLowerCase()) }))

@@ -1,6 +1,6 @@
 /**
- * What a command is: data for help, completion and the parser, and one function. A command touches the world only
- * through `Io`, so that tests can be its terminal.
+ * What a command is: data for help, completion and the argument parser, and one function. A command does all input and
+ * output through `Io`, so that tests can replace the terminal.
  */
 import { resolve } from "node:path";
 import type { Readable, Writable } from "node:stream";
@@ -8,12 +8,12 @@ import type { Readable, Writable } from "node:stream";
 export interface Flag {
   readonly type: "boolean" | "string";
   readonly help: string;
-  /** What help calls the value: `--rate EVENTS`. */
+  /** The placeholder for the value in help: `--rate EVENTS`. */
   readonly value?: string;
   readonly short?: string;
   /** May be given several times. */
   readonly multiple?: boolean;
-  /** The only values taken. */
+  /** The only valid values. */
   readonly choices?: readonly string[];
 }
 
@@ -28,25 +28,25 @@ export type FlagValues<F extends Flags> = {
 };
 
 export interface Input<F extends Flags = Flags> {
-  /** What stands behind the flags. */
+  /** Positional arguments. */
   readonly args: readonly string[];
   readonly flags: FlagValues<F>;
   readonly io: Io;
 }
 
 export interface Command<F extends Flags = Flags> {
-  /** `[address]`, `<file...>`: what may stand behind the command's name. */
+  /** Positional arguments as help shows them: `[address]`, `<file...>`. */
   readonly takes?: string;
-  /** Most arguments taken; none by default. */
+  /** The most positional arguments; default 0. */
   readonly most?: number;
   /** One or two sentences for help. */
   readonly about: string;
   readonly flags: F;
-  /** Each a line that can be pasted, and what it does. */
+  /** Each is a command line to paste, and what it does. */
   readonly examples: readonly (readonly [line: string, does: string])[];
-  /** What its exit codes mean, beyond EXIT. */
+  /** What its exit codes mean. */
   readonly exits?: readonly (readonly [code: number, means: string])[];
-  /** Gives the exit code. */
+  /** Returns the exit code. */
   run(input: Input<F>): Promise<number>;
 }
 
@@ -59,7 +59,7 @@ export interface Io {
   readonly stderr: Writable & { readonly isTTY?: boolean };
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
-  /** Aborted by Ctrl+C, by SIGTERM, and when whoever read standard output has gone; `reason` says which. */
+  /** Aborted by Ctrl+C, by SIGTERM, and when the reader of standard output has gone; `reason` says which. */
   readonly signal: AbortSignal;
 }
 
@@ -67,17 +67,17 @@ export type Interruption = "SIGINT" | "SIGTERM" | "closed pipe";
 
 export const EXIT = {
   ok: 0,
-  /** It ran, and what it looked at or tried is not well. */
+  /** It ran, but something failed or is not valid. */
   failed: 1,
   /** The command line could not be understood. */
   usage: 2,
-  /** Nothing answers at the address, or it refuses us. */
+  /** Nothing answers at the address, or the agent refuses. */
   unreachable: 3,
   /** Ctrl+C. */
   interrupted: 130,
 } as const;
 
-/** Ends a command with a sentence for a person: what is wrong, then what to do. No stack. */
+/** Ends a command with a message for a person: what is wrong, then what to do. Shown without a stack. */
 export class CommandError extends Error {
   override readonly name = "CommandError";
   readonly exit: number;
@@ -89,17 +89,17 @@ export class CommandError extends Error {
 
 export const usage = (message: string): CommandError => new CommandError(message, EXIT.usage);
 
-/** A line on standard output: results. */
+/** Prints a line on standard output, for results. */
 export const print = (io: Io, line: string): void => {
   io.stdout.write(`${line}\n`);
 };
 
-/** A line on standard error: what a person should know and a pipe should not carry. */
+/** Prints a line on standard error, for messages that a pipe should not carry. */
 export const say = (io: Io, line: string): void => {
   io.stderr.write(`${line}\n`);
 };
 
-/** Resolves when the command should end: for those that run until they are stopped. */
+/** Resolves when the command should end. For commands that run until they are stopped. */
 export const stopped = ({ signal }: Io): Promise<Interruption> =>
   new Promise((resolve) => {
     const done = () => resolve(signal.reason as Interruption);
@@ -107,7 +107,7 @@ export const stopped = ({ signal }: Io): Promise<Interruption> =>
     else signal.addEventListener("abort", done, { once: true });
   });
 
-/** A whole number in a flag, or a sentence that says what was expected. */
+/** Parses a whole number of a flag, or throws an error that says what is expected. */
 export function wholeNumber(
   name: string,
   text: string,
@@ -115,7 +115,7 @@ export function wholeNumber(
 ): number {
   const value = Number(text);
   if (/^\d+$/.test(text) && value >= least && value <= most) return value;
-  throw usage(`--${name} takes a whole number from ${least} to ${most}, not "${text}".`);
+  throw usage(`--${name} needs a whole number from ${least} to ${most}, not "${text}".`);
 }
 
 /** The option that names the directory of a log. */

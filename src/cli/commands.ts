@@ -1,4 +1,4 @@
-/** Every command there is, each loaded when it is called. */
+/** All commands, each loaded when it is called. */
 import type { Command, Flags } from "./command.ts";
 
 export interface Listed {
@@ -14,15 +14,15 @@ const listed = (summary: string, load: () => Promise<{ default: unknown }>): Lis
 export const COMMANDS: Readonly<Record<string, Listed>> = {
   demo: listed("Start the demo agent on this machine.", () => import("./commands/demo.ts")),
   listen: listed("Hear an agent, and answer it.", () => import("./commands/listen.ts")),
-  ask: listed("Give the demo agent something to do.", () => import("./commands/ask.ts")),
+  ask: listed("Send the demo agent a request.", () => import("./commands/ask.ts")),
   serve: listed("Run your own agent from a module.", () => import("./commands/serve.ts")),
   validate: listed("Check messages and streams.", () => import("./commands/validate.ts")),
-  capture: listed("Write what an agent sends to a file.", () => import("./commands/capture.ts")),
-  replay: listed("Serve a captured session again.", () => import("./commands/replay.ts")),
-  log: listed("Look into a store.", () => import("./commands/log.ts")),
-  audit: listed("Verify, export or show the record.", () => import("./commands/audit.ts")),
-  keys: listed("Make a key for signing manifests.", () => import("./commands/keys.ts")),
+  capture: listed("Record what an agent sends.", () => import("./commands/capture.ts")),
+  replay: listed("Serve a recording again.", () => import("./commands/replay.ts")),
+  log: listed("Show, back up or restore an agent's log.", () => import("./commands/log.ts")),
+  audit: listed("Verify, export or show the audit record.", () => import("./commands/audit.ts")),
+  keys: listed("Create a key for signing manifests.", () => import("./commands/keys.ts")),
   manifest: listed("Print, sign or verify a manifest.", () => import("./commands/manifest.ts")),
-  doctor: listed("See what works on this machine.", () => import("./commands/doctor.ts")),
-  completion: listed("Print shell completion.", () => import("./commands/completion.ts")),
+  doctor: listed("Check what works on this machine.", () => import("./commands/doctor.ts")),
+  completion: listed("Print a shell completion script.", () => import("./commands/completion.ts")),
 };

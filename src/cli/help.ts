@@ -1,29 +1,29 @@
-/** Help as plain lines: no columns that a screen reader would read across, no wraps that cut a command. */
+/** Help as plain lines: no columns, which a screen reader would read across, and no wrapping, which would split a command. */
 import type { Command, Flags } from "./command.ts";
 import { COMMANDS } from "./commands.ts";
 
-const OURS = new RegExp(
+const OWN_COMMAND = new RegExp(
   `(?<!npx |[\\w/.-])earshot (?=(?:--help|--version|<command>|${Object.keys(COMMANDS).join("|")})(?![\\w-]))`,
   "g",
 );
 
-/** Commands as they can be pasted: `npx` finds `earshot` in a clone, in a project that has it, and where it is installed. */
-export const pasteable = (text: string): string => text.replace(OURS, "npx earshot ");
+/** Makes commands pasteable: `npx` finds `earshot` in a clone, in a project that depends on it, and in a global install. */
+export const pasteable = (text: string): string => text.replace(OWN_COMMAND, "npx earshot ");
 
 export const overview = (): string =>
   [
-    "Earshot lets people who use screen readers, braille, captions, voice or switches hear what an AI agent does, and decide.",
+    "Earshot lets people who use screen readers, braille, captions, voice or switches hear what an AI agent does, and decide what it may do.",
     "",
     "Usage: earshot <command> [options]",
     "",
     "Commands:",
     ...Object.entries(COMMANDS).map(([name, { summary }]) => `  ${name}: ${summary}`),
     "",
-    pasteable("Begin with: earshot demo"),
+    pasteable("Start with: earshot demo"),
     pasteable('Help on a command: earshot <command> --help. Version: "earshot --version".'),
     "",
-    "Exit codes: 0 all well. 1 it ran, and something is not well. 2 the command line is wrong.",
-    "3 nothing answers at the address, or it refuses. 130 stopped by Ctrl+C.",
+    "Exit codes: 0 success. 1 it ran, but something failed or is not valid. 2 the command line is wrong.",
+    "3 nothing answers at the address, or the agent refuses. 130 stopped by Ctrl+C.",
   ].join("\n");
 
 export function helpOn(name: string, { takes, about, flags, examples, exits = [] }: Command<Flags>): string {

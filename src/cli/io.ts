@@ -6,21 +6,21 @@ import type { Readable } from "node:stream";
 import { CommandError, EXIT, type Io } from "./command.ts";
 
 const REASONS: Readonly<Record<string, (name: string) => string>> = {
-  ENOENT: (name) => `There is no file ${name}. Check the name, or give - to read standard input.`,
-  EACCES: (name) => `${name} may not be read by you. Change its permissions, or copy it.`,
+  ENOENT: (name) => `There is no file ${name}. Check the name, or use - to read standard input.`,
+  EACCES: (name) => `You have no permission to read ${name}. Change its permissions, or copy it.`,
   EISDIR: (name) =>
     `${name} is a directory. Name the files in it, such as ${name.replace(/\/$/, "")}/*.jsonl.`,
 };
 
-/** What went wrong with a file, in words; anything unknown stays as it is. */
+/** Turns a file error into a message for a person. Unknown errors stay unchanged. */
 export function fileError(error: unknown, name: string): unknown {
   const reason = REASONS[(error as NodeJS.ErrnoException).code ?? ""];
   return reason ? new CommandError(reason(name), EXIT.usage) : error;
 }
 
-/** `-` is standard input. */
+/** Opens a file for reading. `-` is standard input. Ctrl+C ends the reading. */
 export async function openInput(io: Io, name: string): Promise<Readable> {
-  if (name === "") throw new CommandError("The name of a file is empty. Check what you typed.", EXIT.usage);
+  if (name === "") throw new CommandError("A file name is empty. Check what you typed.", EXIT.usage);
   if (name !== "-") {
     try {
       const found = await stat(resolve(io.cwd, name));
@@ -37,7 +37,8 @@ export async function openInput(io: Io, name: string): Promise<Readable> {
   return input;
 }
 
-export function printed(io: Io, line: string): Promise<void> | undefined {
+/** Prints a line on standard output and waits on backpressure: for a slow reader, but not for one that has gone. */
+export function printLine(io: Io, line: string): Promise<void> | undefined {
   const { stdout, signal } = io;
   if (signal.aborted || stdout.write(`${line}\n`)) return undefined;
   return new Promise((resolve) => {
@@ -51,10 +52,10 @@ export function printed(io: Io, line: string): Promise<void> | undefined {
   });
 }
 
-/** One, or several. */
+/** A number and its noun: "1 file", "2 files". */
 export const count = (number: number, one: string, several = `${one}s`): string =>
   `${number === 1 ? "1" : number.toLocaleString("en-US")} ${number === 1 ? one : several}`;
 
-/** Words from elsewhere, fit for a terminal: on one line, with nothing invisible that could change what is shown. */
+/** Makes untrusted text safe for a terminal: one line, with control and invisible characters escaped. */
 export const plain = (text: string): string =>
   text.replace(/[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]/gu, (one) => `\\u{${one.codePointAt(0)!.toString(16)}}`);

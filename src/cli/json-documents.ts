@@ -1,18 +1,18 @@
 /**
- * Messages out of a file or a pipe, one at a time and with their line: JSON Lines, a JSON array, one document over many
- * lines, or several in a row. Memory stays flat however much comes.
+ * Reads JSON documents from a file or a pipe, one at a time, with their line numbers: JSON Lines, a JSON array, one
+ * document over many lines, or several in sequence. Memory use is constant, however long the input is.
  */
 import { RECEIVE_LIMITS } from "../protocol/index.ts";
 
 export interface Document {
-  /** Where it begins, counted from 1. */
+  /** The line it starts on, counted from 1. */
   readonly line: number;
   readonly bytes: Uint8Array;
-  /** What is wrong around it rather than in it. */
+  /** A syntax error between documents, rather than inside one. */
   readonly broken?: string;
 }
 
-/** One byte more than is ever accepted is enough to know that it is too much. */
+/** One byte over the limit is enough to detect that a document is too large. */
 const MOST = RECEIVE_LIMITS.bytes + 1;
 const LINE_FEED = 10;
 
@@ -45,8 +45,8 @@ export async function* readDocuments(input: AsyncIterable<Uint8Array | string>):
 }
 
 /**
- * Whether every line stands for itself. A line that is no JSON must not swallow those after it, so only what clearly
- * goes on over several lines is read as such: a list, or an object whose second line is no object of its own.
+ * Whether each line is one document. An invalid line must not swallow the lines after it, so input is read as multi-line
+ * only if it clearly is: a list, or an object whose second line does not start another object.
  */
 function kindOf(text: string, ended: boolean): "lines" | "values" | undefined {
   const start = text.replace(/^\ufeff/, "").trimStart();
@@ -70,7 +70,7 @@ function isJson(text: string): boolean {
   }
 }
 
-/** Bytes up to a bound; what comes beyond is only counted as too much. */
+/** A buffer with a bound. Bytes beyond the bound are dropped; the document is then too large anyway. */
 function createBuffer() {
   let pieces: Uint8Array[] = [];
   let size = 0;
@@ -110,7 +110,7 @@ function createLineSplitter(): Splitter {
         line++;
         from = at + 1;
       }
-      // Copied: the chunk's memory may be used again for the next one.
+      // Copied, because the stream may reuse the chunk's memory.
       buffer.add(chunk.slice(from));
       return found;
     },
@@ -124,7 +124,7 @@ const OPENS = new Set([123, 91]);
 const CLOSES = new Set([125, 93]);
 const [LIST, LIST_END] = [91, 93];
 
-/** Top-level values, and the items of top-level lists. Every byte that matters is ASCII, so UTF-8 may be cut anywhere. */
+/** Splits at top-level values and at items of top-level lists. Every relevant byte is ASCII, so chunks may split UTF-8 characters. */
 function createValueSplitter(): Splitter {
   const buffer = createBuffer();
   let line = 1;
@@ -148,7 +148,7 @@ function createValueSplitter(): Splitter {
     began = line;
     kind = how;
   };
-  /** Between values. Gives whether the byte begins one. */
+  /** Handles a byte between values. Returns whether it starts a value. */
   const between = (byte: number): boolean => {
     if (SPACE.has(byte)) return false;
     if (byte === LIST && !list) {
@@ -161,14 +161,14 @@ function createValueSplitter(): Splitter {
       return false;
     }
     if (list && byte === COMMA) {
-      if (list.comma || list.empty) broken(line, "There is a comma too many in the list.");
+      if (list.comma || list.empty) broken(line, "There is an extra comma in the list.");
       list.comma = true;
       return false;
     }
     begin(OPENS.has(byte) ? "compound" : "word");
     return true;
   };
-  /** Inside a value. Gives whether the byte ends it, the byte included. */
+  /** Handles a byte inside a value. Returns whether it is the last byte of the value. */
   const inside = (byte: number): boolean => {
     if (escaped) escaped = false;
     else if (inText) {
@@ -214,7 +214,7 @@ function createValueSplitter(): Splitter {
     end() {
       ready = [];
       if (kind !== "none") finish();
-      if (list) broken(list.line, "The list that begins here is never closed.");
+      if (list) broken(list.line, "The list that starts here is never closed.");
       return ready;
     },
   };

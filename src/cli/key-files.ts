@@ -1,11 +1,11 @@
-/** Keys in files: private ones that nobody else may read, public ones to be given away. */
+/** Key files: private keys that only the owner may read, and public keys to publish. */
 import { readFile, stat, writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import type { JSONWebKeySet, JWK } from "jose";
 import { CommandError, type Io, say, usage } from "./command.ts";
 import { fileError } from "./io.ts";
 
-/** Only what is known to be public: a field nobody here has heard of may be a secret. */
+/** Only fields known to be public, because an unknown field may be secret. */
 export function publicHalf({ kty, crv, x, y, n, e, kid, alg }: JWK): JWK {
   const known = Object.entries({ kty, crv, x, y, n, e, kid, alg, use: "sig" });
   return Object.fromEntries(known.filter(([, value]) => value !== undefined)) as JWK;
@@ -13,7 +13,7 @@ export function publicHalf({ kty, crv, x, y, n, e, kid, alg }: JWK): JWK {
 
 export const isPrivate = ({ d }: JWK): boolean => d !== undefined;
 
-/** Makes a new file that its owner alone can read; never touches one that is there. */
+/** Creates a file that only its owner can read. Never overwrites a file. */
 export async function writeKey(io: Io, name: string, key: JWK): Promise<void> {
   try {
     await writeFile(resolve(io.cwd, name), `${JSON.stringify(key, undefined, 2)}\n`, {
@@ -22,12 +22,12 @@ export async function writeKey(io: Io, name: string, key: JWK): Promise<void> {
     });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "EEXIST")
-      throw usage(`${name} is there already, and a lost key cannot be had back. Choose another name.`);
+      throw usage(`${name} already exists, and an overwritten key cannot be recovered. Choose another name.`);
     throw fileError(error, name);
   }
 }
 
-/** A JWK or a set of them. */
+/** Reads a JWK or a JWKS. */
 export async function readKeys(io: Io, name: string): Promise<JSONWebKeySet> {
   const path = resolve(io.cwd, name);
   let text: string;
@@ -39,12 +39,12 @@ export async function readKeys(io: Io, name: string): Promise<JSONWebKeySet> {
   const keys = keysIn(text);
   if (!keys)
     throw new CommandError(
-      `${name} holds no key. "earshot keys -o key.json" makes one; a JWK or a JWKS is expected.`,
+      `${name} contains no key. It must be a JWK or a JWKS; "earshot keys -o key.json" creates one.`,
     );
   if (process.platform !== "win32" && keys.some(isPrivate) && ((await stat(path)).mode & 0o077) !== 0)
     say(
       io,
-      `Careful: ${name} holds a private key, and others on this machine may read it. Run: chmod 600 ${name}`,
+      `Warning: ${name} contains a private key, and others on this machine can read it. Run: chmod 600 ${name}`,
     );
   return { keys };
 }

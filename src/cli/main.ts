@@ -10,7 +10,7 @@ const { version } = JSON.parse(readFileSync(new URL("../../package.json", import
 const stop = new AbortController();
 for (const signal of ["SIGINT", "SIGTERM"] as const) {
   process.on(signal, () => {
-    // A second one means: now.
+    // A second signal ends the process at once.
     if (stop.signal.aborted) process.exit(128 + (signal === "SIGINT" ? 2 : 15));
     stop.abort(signal satisfies Interruption);
   });
@@ -33,7 +33,7 @@ process.exitCode = await run(
   },
   version,
 );
-// Whoever still holds the process open (a line that was never closed) must not keep the person waiting.
+// A connection that was never closed must not keep the process alive.
 setTimeout(() => process.exit(), 500).unref();
 process.stdin.pause();
 process.stdin.unref?.();

@@ -1,4 +1,4 @@
-/** A recording: events as JSON Lines, as `earshot capture` writes them; what is in it, and its events one by one. */
+/** Reads a recording: events as JSON Lines, as `earshot capture` writes them. */
 import { type AgentEvent, parse } from "../protocol/index.ts";
 import type { Io } from "./command.ts";
 import { openInput, plain } from "./io.ts";
@@ -8,7 +8,7 @@ export type Entry =
   | { readonly line: number; readonly event: AgentEvent; readonly wrong?: undefined }
   | { readonly line: number; readonly event?: undefined; readonly wrong: string };
 
-/** Everything in the file; what is not an event of an agent says so. */
+/** Every entry of the file. An entry that is not an agent's event says what is wrong. */
 export async function* readRecording(io: Io, file: string): AsyncGenerator<Entry> {
   for await (const { line, bytes, broken } of readDocuments(await openInput(io, file))) {
     if (broken !== undefined) {
@@ -16,9 +16,9 @@ export async function* readRecording(io: Io, file: string): AsyncGenerator<Entry
       continue;
     }
     const parsed = parse(bytes, { mode: "tolerant" });
-    if (!parsed.ok) yield { line, wrong: plain(parsed.issues[0]?.message ?? "It is not valid.") };
+    if (!parsed.ok) yield { line, wrong: plain(parsed.issues[0]?.message ?? "This line is not valid.") };
     else if (parsed.kind !== "message") yield { line, event: parsed.message };
-    else yield { line, wrong: `${parsed.message.type} is not an event of an agent.` };
+    else yield { line, wrong: `${parsed.message.type} is not an event.` };
   }
 }
 

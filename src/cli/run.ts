@@ -1,4 +1,4 @@
-/** One command line, from words to exit code. */
+/** Runs one command line and returns its exit code. */
 import { nearest, readArguments } from "./arguments.ts";
 import { CommandError, EXIT, type Io, print, say } from "./command.ts";
 import { COMMANDS } from "./commands.ts";
@@ -9,7 +9,7 @@ export async function run(argv: readonly string[], io: Io, version: string): Pro
     return await dispatch(argv, io, version);
   } catch (error) {
     if (io.signal.aborted) return interrupted(io);
-    // Errors of ours say what to do; anything else is a fault of the program and is shown as one.
+    // Our own errors say what to do. Anything else is a bug, so show the stack.
     const { code, message, exit = EXIT.failed, stack } = error as Error & { code?: string; exit?: number };
     const known = error instanceof CommandError || (error as Error).name === "EarshotError";
     say(
@@ -40,7 +40,7 @@ async function dispatch(argv: readonly string[], io: Io, version: string): Promi
   if (!Object.hasOwn(COMMANDS, name)) {
     const near = nearest(name, Object.keys(COMMANDS));
     throw new CommandError(
-      `There is no command "${name}".${near ? ` Did you mean "earshot ${near}"?` : ""} "earshot --help" lists them all.`,
+      `There is no command "${name}".${near ? ` Did you mean "earshot ${near}"?` : ""} "earshot --help" lists all commands.`,
       EXIT.usage,
     );
   }
@@ -53,5 +53,5 @@ async function dispatch(argv: readonly string[], io: Io, version: string): Promi
   return command.run({ ...input, io });
 }
 
-/** Ctrl+C has a code of its own; being stopped by a supervisor or losing one's reader is no failure. */
+/** Ctrl+C has its own exit code. SIGTERM from a supervisor and a closed output pipe are not failures. */
 const interrupted = ({ signal }: Io): number => (signal.reason === "SIGINT" ? EXIT.interrupted : EXIT.ok);

@@ -1,6 +1,6 @@
 /**
- * The rules of a stream, event by event and with flat memory: any number of sessions mixed, each judged as far as it can
- * be seen. One that does not begin here is taken to have begun before.
+ * Checks the rules of an event stream, event by event and with constant memory. Sessions may be interleaved. A session
+ * whose start is not in the stream is assumed to have started before it.
  */
 import type { AgentEvent } from "../protocol/index.ts";
 import {
@@ -11,22 +11,22 @@ import {
   type Violation,
 } from "../protocol/lifecycle.ts";
 
-/** At least so many ids and sessions are remembered, at most twice as many. */
+/** At least this many ids and sessions are remembered, at most twice as many. */
 const MOST_IDS = 50_000;
 const MOST_SESSIONS = 10_000;
 
 export interface StreamCheck {
   check(event: AgentEvent): readonly Violation[];
-  /** Sessions that began and have not ended. */
+  /** Sessions that have started and not ended. */
   unfinished(): string[];
 }
 
 const STARTED = "aaep:agent.session.started";
 
 interface StreamCheckOptions {
-  /** States may have been left out on the way, as for a listener that asked for few events. */
+  /** States may be missing, as in the stream of a listener with a rate limit. */
   readonly sampled?: boolean;
-  /** Every session begins here: one that does not is at fault. */
+  /** Every session must start in this stream. */
   readonly complete?: boolean;
 }
 
@@ -46,7 +46,7 @@ export function createStreamCheck({
       ids.set(key, { session_id, token });
       return undefined;
     }
-    // An open question is sent again, unchanged, to whoever rejoins (CON-16).
+    // An open question is sent again, unchanged, to a listener that rejoins (CON-16).
     if (token !== undefined && token === known.token) return undefined;
     const where = known.session_id === session_id ? "before" : `in ${known.session_id}`;
     return {

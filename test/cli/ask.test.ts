@@ -99,7 +99,7 @@ describe("earshot ask", () => {
   it.each([
     [[], 'Say what the demo should do: npx earshot ask "book a room".'],
     [["--scenario", "flood", "hello"], "Give either a request or --scenario, not both."],
-    [["--address", "ws://127.0.0.1:1", "hello"], "--address takes the http address of the demo"],
+    [["--address", "ws://127.0.0.1:1", "hello"], "--address needs the http address of the demo"],
     [["--address", "nowhere", "hello"], 'such as http://127.0.0.1:4600, not "nowhere".'],
   ])("%j is refused with a sentence", async (argv, says) => {
     const { code, out, err } = await ask(argv, environment());
@@ -123,12 +123,15 @@ describe("earshot ask", () => {
     const unknown = await ask(["--scenario", "flod"], env);
     expect([unknown.code, unknown.err]).toEqual([2, expect.stringContaining('Did you mean "flood"?')]);
     const refused = await ask(["--token", "wrong", "hello"], env);
-    expect([refused.code, refused.err]).toEqual([3, expect.stringContaining("wants another token")]);
+    expect([refused.code, refused.err]).toEqual([3, expect.stringContaining("refused the token")]);
     expect(await demo.end()).toBe(0);
     const other = await ask(["--address", await answering(404, "{}"), "hello"], env);
-    expect([other.code, other.err]).toEqual([1, expect.stringContaining("it is not the demo")]);
+    expect([other.code, other.err]).toEqual([
+      1,
+      expect.stringContaining("is not the demo. Start the demo with"),
+    ]);
     const broken = await ask(["--address", await answering(500, "<html>"), "hello"], env);
-    expect([broken.code, broken.err]).toEqual([1, expect.stringContaining("it answered 500")]);
+    expect([broken.code, broken.err]).toEqual([1, expect.stringContaining("it answered with status 500")]);
   });
 
   it("asks which, where several demos run on unusual ports", async () => {

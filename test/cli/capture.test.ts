@@ -32,9 +32,9 @@ describe("earshot capture", () => {
     const types = eventsIn(file).map(({ type }) => String(type));
     expect(types.filter((type) => type.endsWith("session.completed"))).toHaveLength(2);
     expect(types).toContain("aaep:agent.awaiting.confirmation");
-    expect(capture.err()).toContain("Began: Looking after your money.");
+    expect(capture.err()).toContain("Started: Looking after your money.");
     expect(capture.err()).toContain(`Captured ${types.length} events, 2 sessions ended, in `);
-    expect(capture.err()).toContain(`Hear it again: npx earshot replay ${file}`);
+    expect(capture.err()).toContain(`To replay it: npx earshot replay ${file}`);
     if (process.platform !== "win32") expect(statSync(file).mode & 0o777).toBe(0o600);
     expect(await earshot(["validate", "--strict", "--complete", file])).toMatchObject({ code: 0, out: "" });
   });
@@ -130,7 +130,7 @@ describe("earshot capture", () => {
     await capture.told("Capturing");
     const session = agent.start({ summary: "Long work." });
     await session.say("Half a sentence");
-    await capture.told("Began: Long work.");
+    await capture.told("Started: Long work.");
     capture.interrupt();
     expect(await capture.code).toBe(130);
     expect(capture.err()).toContain("Captured ");
@@ -145,7 +145,7 @@ describe("earshot capture", () => {
     const capture = begin("capture", serving.http, "-o", file, "--sessions", "1");
     await capture.told("Capturing");
     await serving.close();
-    await capture.told("Trying again.");
+    await capture.told("Reconnecting.");
     const again = await serve(agent, { port, log: () => undefined });
     agents = [again];
     await capture.told("Connected again.");
@@ -189,8 +189,8 @@ describe("earshot capture", () => {
     const { port } = server.address() as AddressInfo;
     const capture = begin("capture", `http://127.0.0.1:${port}`, "--sessions", "1");
     expect(await capture.code, capture.err()).toBe(0);
-    expect(capture.err().match(/Connected again\.|Trying again\.|Ended, completed: Done\./g)).toEqual([
-      "Trying again.",
+    expect(capture.err().match(/Connected again\.|Reconnecting\.|Ended, completed: Done\./g)).toEqual([
+      "Reconnecting.",
       "Connected again.",
       "Ended, completed: Done.",
     ]);
@@ -226,7 +226,7 @@ describe("earshot capture", () => {
     const [odd, done] = capture.out().trim().split("\n");
     expect(odd).toBe('{"type":"aaep:agent.session.started","event_id":"odd"}');
     expect(JSON.parse(done!)).not.toHaveProperty("localization_hints");
-    expect(capture.err()).toContain('1 message could not be read; "npx earshot validate" says why.');
+    expect(capture.err()).toContain('1 message could not be parsed; "npx earshot validate" says why.');
     server.closeAllConnections();
     await new Promise((resolve) => server.close(resolve));
   });
@@ -237,7 +237,7 @@ describe("earshot capture", () => {
     writeFileSync(there, "precious\n");
     const kept = await earshot(["capture", serving.http, "-o", there]);
     expect(kept.code).toBe(2);
-    expect(kept.err).toContain(`${there} is there already. Choose another name, or add --overwrite.`);
+    expect(kept.err).toContain(`${there} already exists. Choose another name, or add --overwrite.`);
     expect(await earshot(["capture", serving.http, "--sessions", "none"])).toMatchObject({ code: 2 });
     expect(await earshot(["capture", serving.http, "--for", "soon"])).toMatchObject({ code: 2 });
     expect(await earshot(["capture", "carrier-pigeon://coop"])).toMatchObject({ code: 2 });

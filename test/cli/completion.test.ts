@@ -71,7 +71,7 @@ describe("earshot completion", () => {
     const { code, err } = await earshot(["completion", "tcsh"]);
     expect(code).toBe(2);
     expect(err).toContain(
-      'There is no completion for "tcsh". Say which shell: npx earshot completion bash, zsh or fish.',
+      'There is no completion for "tcsh". Give a shell: npx earshot completion bash, zsh or fish.',
     );
   });
 

@@ -244,11 +244,11 @@ describe("the household", () => {
 
   it("refuses an empty or endless request, and more sessions than anyone could follow", async () => {
     const { demo, clock } = world();
-    expect(() => demo.start("  ")).toThrow("Say what the demo should do");
+    expect(() => demo.start("  ")).toThrow("Give a request, such as");
     expect(() => demo.start("x".repeat(5_000))).toThrow("4000 characters");
     expect(() => demo.play("flod")).toThrow('There is no scenario "flod". Did you mean "flood"?');
     for (let i = 0; i < 64; i++) demo.play("silence");
-    expect(() => demo.play("silence")).toThrow("64 demo sessions are under way already");
+    expect(() => demo.play("silence")).toThrow("64 demo sessions are already running");
     const stopped = demo.stop();
     await clock.settle();
     await stopped;

@@ -176,7 +176,7 @@ describe.each([
     await driver.send({ kind: "user_input", text: " " });
     expect(await driver.receive()).toEqual({
       kind: "user_input.refused",
-      message: expect.stringContaining("Say what the demo should do"),
+      message: expect.stringContaining("Give a request, such as"),
     });
     driver.close();
     expect(await demo.end()).toBe(0);

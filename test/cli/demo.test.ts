@@ -92,13 +92,13 @@ describe("earshot demo --json", () => {
       return [response.status, await response.text()] as const;
     };
     const bad: [body: unknown, says: string][] = [
-      ["{", "That is no JSON."],
-      ["", "That is no JSON."],
-      ["null", "There must be one text, or one scenario."],
-      [[], "There must be one text, or one scenario."],
+      ["{", "The body is not JSON."],
+      ["", "The body is not JSON."],
+      ["null", "Give either text or scenario."],
+      [[], "Give either text or scenario."],
       [{ text: 5 }, "Send JSON such as"],
-      [{ text: "hello", scenario: "flood" }, "There must be one text, or one scenario."],
-      [{ text: "   " }, "Say what the demo should do"],
+      [{ text: "hello", scenario: "flood" }, "Give either text or scenario."],
+      [{ text: "   " }, "Give a request, such as"],
       [{ text: "x".repeat(10_000) }, "4000 characters"],
       [{ scenario: "flod" }, 'Did you mean \\"flood\\"?'],
     ];
@@ -216,7 +216,7 @@ describe("earshot demo without a terminal", () => {
   it("says in plain words what is running and what to paste", async () => {
     const demo = await watch(["demo", "--port", "0"]);
     const out = await demo.shows("npx earshot ask");
-    expect(out).toContain("It is a script, and nothing it does is real.");
+    expect(out).toContain("a household assistant that follows a script. Nothing it does is real.");
     const http = /http:\/\/127\.0\.0\.1:\d+/.exec(out)![0];
     expect(out).toContain(`npx earshot listen ${http}\n`);
     expect(out).toContain(`npx earshot ask "book a room" --address ${http}\n`);
@@ -232,7 +232,7 @@ describe("earshot demo without a terminal", () => {
       holder.listen(4600, "127.0.0.1", resolve);
     });
     const demo = await watch(["demo"]);
-    expect(await demo.shows("npx earshot ask")).toMatch(/Port 4600 is taken, so it uses port \d+\.\n/);
+    expect(await demo.shows("npx earshot ask")).toMatch(/Port 4600 is in use, so it uses port \d+\.\n/);
     demo.child.kill("SIGTERM");
     expect(await demo.ended).toBe(0);
     await new Promise((resolve) => holder.close(resolve));
@@ -261,13 +261,13 @@ describe("earshot demo without a terminal", () => {
   });
 
   it.each([
-    [["--port", "x"], '--port takes a whole number from 0 to 65535, not "x".'],
-    [["--port", "70000"], '--port takes a whole number from 0 to 65535, not "70000".'],
-    [["--speed", "0"], '--speed takes a number above 0 and up to 1000, such as 2 or 0.5, not "0".'],
-    [["--speed", "fast"], "--speed takes a number above 0"],
+    [["--port", "x"], '--port needs a whole number from 0 to 65535, not "x".'],
+    [["--port", "70000"], '--port needs a whole number from 0 to 65535, not "70000".'],
+    [["--speed", "0"], '--speed needs a number above 0 and up to 1000, such as 2 or 0.5, not "0".'],
+    [["--speed", "fast"], "--speed needs a number above 0"],
     [["--scenario", "flod"], 'There is no scenario "flod". Did you mean "flood"?'],
     [["--lang", "!"], "--lang takes a language tag"],
-    [["please"], 'demo takes no argument, but was given "please".'],
+    [["please"], 'demo takes no arguments, but got "please".'],
   ])("%j is refused with a sentence", async (flags, says) => {
     const { code, err, out } = await earshot(["demo", ...flags]);
     expect([code, out]).toEqual([2, ""]);
@@ -297,7 +297,7 @@ describe("earshot demo in a terminal", () => {
 
   it("speaks first, offers the transfer on Enter, takes the no, and ends with Ctrl+C", async () => {
     const at = sitDown();
-    await at.shows("Press Enter to be offered a bank transfer.");
+    await at.shows("Press Enter for a bank transfer.");
     await at.shows("Hello, I am the Earshot demo: a script");
     await at.shows("That was all.");
     await at.type("");

@@ -20,7 +20,7 @@ describe("earshot keys", () => {
     expect(JSON.parse(out)).toEqual({ keys: [shared] });
     expect(out + err).not.toContain(d);
     expect(shared.kid).toMatch(/^[\w-]{16}$/);
-    expect(err).toContain(`The private key is in ${file}, readable by you alone.`);
+    expect(err).toContain(`The private key is in ${file}. Only you can read it.`);
     const again = await earshot(["keys", file, "--jwk"]);
     expect(JSON.parse(again.out)).toEqual(shared);
   });
@@ -35,7 +35,7 @@ describe("earshot keys", () => {
     const { code, err, out } = await earshot(["keys", "-o", path("precious.json")]);
     expect(code).toBe(2);
     expect(out).toBe("");
-    expect(err).toContain("is there already, and a lost key cannot be had back.");
+    expect(err).toContain("already exists, and an overwritten key cannot be recovered.");
     expect(readFileSync(path("precious.json"), "utf8")).toBe("precious");
     if (process.platform === "win32") return;
     symlinkSync(path("elsewhere.json"), path("link.json"));
@@ -57,7 +57,7 @@ describe("earshot keys", () => {
     writeFileSync(path("odd.json"), '{"hello":1}');
     const odd = await earshot(["keys", path("odd.json")]);
     expect(odd.code).toBe(1);
-    expect(odd.err).toContain("holds no key");
+    expect(odd.err).toContain("contains no key");
     expect((await earshot(["keys", path("odd.json"), "--kid", "x"])).code).toBe(2);
     expect((await earshot(["keys", "-o", join(folder, "no", "where.json")])).code).toBe(2);
   });

@@ -14,7 +14,7 @@ describe("earshot", () => {
     expect(await earshot(["--version"])).toMatchObject({ code: 0, out: "0.0.0-test\n" });
     const { code, out } = await earshot(["--help"]);
     expect(code).toBe(0);
-    expect(out).toContain("Begin with: npx earshot demo");
+    expect(out).toContain("Start with: npx earshot demo");
     expect(await earshot(["help"])).toMatchObject({ code: 0, out });
   });
 

@@ -1,4 +1,4 @@
-/** docs/command-line.md is what the commands say about themselves; `npx vitest run test/cli/reference.test.ts -u` writes it. */
+/** docs/command-line.md contains the help of each command; `npx vitest run test/cli/reference.test.ts -u` writes it. */
 import { describe, expect, it } from "vitest";
 import { COMMANDS } from "../../src/cli/commands.ts";
 import { helpOn } from "../../src/cli/help.ts";
@@ -6,28 +6,28 @@ import { root } from "./support.ts";
 
 const INTRODUCTION = `# The command line
 
-\`earshot\` is installed with the package: \`npx earshot\` in a project that has it, and in a clone after \`npm ci\`.
+The \`earshot\` command is installed with the package. Run \`npx earshot\` in a project that depends on it, or in a clone after \`npm ci\`.
 
-- Results go to standard output, everything else to standard error, so that pipes carry results only.
-- Every line stands for itself. Nothing is redrawn, and color is never the only sign.
-- \`--json\` gives results to programs, one object a line.
-- Ctrl+C ends any command. A second one ends it at once.
-- An address is \`http://\`, \`ws://\`, \`grpc://\`, \`unix:\`, \`pipe:\` or \`stdio:\`, as in [transports](transports.md). Where it is left out, the agent that runs for you on this machine is meant.
-- The token of your own agents on this machine is found by itself. Others are given with \`--token\` or \`EARSHOT_TOKEN\`.
+- Results go to standard output, everything else to standard error, so that pipes carry only results.
+- Output is plain lines. Nothing is redrawn, and color is never the only signal.
+- \`--json\` prints results for programs, one object per line.
+- Ctrl+C ends any command. Pressing it again ends it at once.
+- An address is \`http://\`, \`ws://\`, \`grpc://\`, \`unix:\`, \`pipe:\` or \`stdio:\`, see [transports](transports.md). Without an address, commands use the agent that runs for you on this machine.
+- Tokens of your own agents on this machine are found automatically. Give others with \`--token\` or \`EARSHOT_TOKEN\`.
 
-Exit codes mean the same everywhere:
+Exit codes mean the same for all commands:
 
-- 0: all is well.
-- 1: it ran, and something is not well.
-- 2: the command line could not be understood, or a file could not be read.
-- 3: nothing answers at the address, or it refuses.
+- 0: success.
+- 1: it ran, but something failed or is not valid.
+- 2: the command line is wrong, or a file cannot be read.
+- 3: nothing answers at the address, or the agent refuses.
 - 130: stopped by Ctrl+C.
 
 ## Recordings
 
-\`earshot capture\` writes events as JSON Lines: one event a line, exactly as it came, in the order it came. Such a file can be checked with \`earshot validate\`, read by any program that knows JSON, and heard again with \`earshot replay\`. Times between events are those of their timestamps. A replay gives events new ids, tokens and times, marks them as relayed (see [the extension](extension.md)), runs nothing, and refuses answers to recorded questions. What the agent said is in the file in full: it is made readable by its owner alone, and should be kept like the conversation itself.
+\`earshot capture\` writes events as JSON Lines: one event per line, unchanged, in the order of arrival. \`earshot validate\` checks such a file, and \`earshot replay\` serves it again. The delay between events follows their timestamps. A replay gives events new ids, tokens and times, marks them as relayed (see [the extension](extension.md)), runs no tool, and refuses answers to recorded questions. The file contains everything the agent said, so only its owner can read it. Keep it as confidential as the conversation itself.
 
-What follows is the help of each command, as \`earshot <command> --help\` prints it.
+The following sections show the help of each command, as \`earshot <command> --help\` prints it.
 `;
 
 describe("docs/command-line.md", () => {

@@ -115,7 +115,7 @@ describe("earshot replay", () => {
     expect(await Promise.all(answers)).toEqual([false]);
     await late.close();
     expect(await replay.code).toBe(0);
-    expect(replay.err()).toContain("That was all.");
+    expect(replay.err()).toContain("The replay is complete.");
   });
 
   it("goes event by event with --step", async () => {
@@ -131,7 +131,7 @@ describe("earshot replay", () => {
     replay.stdin.write("\n\n");
     await until(() => heard.length === 3);
     replay.stdin.end();
-    await replay.told("Standard input has ended, so nothing more is sent.");
+    await replay.told("Standard input has ended, so no more events are sent.");
     expect(heard).toHaveLength(3);
     await listener.close();
     expect(await replay.code).toBe(0);
@@ -145,11 +145,11 @@ describe("earshot replay", () => {
     const replay = begin("replay", file, "--port", "0", "--json", "--speed", "1000");
     const { http, token } = ready(await replay.shows("\n"));
     const listener = await subscribe(http, { token });
-    await replay.told("That was all.");
-    expect(replay.err()).toContain("Line 2 was left out: This is not JSON");
-    expect(replay.err()).toContain("Line 3 was left out: subscription.close is not an event of an agent.");
+    await replay.told("The replay is complete.");
+    expect(replay.err()).toContain("Line 2 was skipped: This is not JSON");
+    expect(replay.err()).toContain("Line 3 was skipped: subscription.close is not an event.");
     expect(replay.err()).toContain(
-      `Line ${rest.length + 4} was left out: Its session has ended already. (SEQ-03)`,
+      `Line ${rest.length + 4} was skipped: Its session has already ended. (SEQ-03)`,
     );
     await listener.close();
     expect(await replay.code).toBe(1);
@@ -164,12 +164,12 @@ describe("earshot replay", () => {
   });
 
   it("refuses what it cannot use, and says what to do", async () => {
-    expect((await earshot(["replay"])).err).toContain("Name the file to replay");
+    expect((await earshot(["replay"])).err).toContain("Give the file to replay");
     expect(await earshot(["replay", "no-such.jsonl"])).toMatchObject({ code: 2 });
     const both = await earshot(["replay", one, "--step", "--speed", "2"]);
     expect(both).toMatchObject({ code: 2, out: "" });
     expect((await earshot(["replay", one, "--speed", "fast"])).err).toContain(
-      '--speed takes a factor from 0.01 to 1000, such as 2, not "fast".',
+      '--speed needs a factor from 0.01 to 1000, such as 2, not "fast".',
     );
     writeFileSync(folder.path("empty.jsonl"), "\n");
     const empty = await earshot(["replay", folder.path("empty.jsonl")]);

@@ -156,14 +156,14 @@ describe("earshot serve", () => {
       return join(folder, name);
     };
     for (const [argv, code, words] of [
-      [[], 2, "Name your module"],
+      [[], 2, "Give your module"],
       [["./missing.mjs"], 2, "There is no module ./missing.mjs"],
       [[module("none.mjs", "export const x = 1;")], 1, "export default ({ store, audit })"],
       [[module("broken.mjs", "throw new Error('Not today.');")], 1, "Not today."],
       [[module("throws.mjs", "export default () => { throw new Error('No key.'); };")], 1, "No key."],
-      [[module("empty.mjs", "export default () => ({});")], 1, "must give back a producer"],
-      [[agent, "--port", "many"], 2, "--port takes a whole number"],
-      [[agent, "--keep-days", "0"], 2, "--keep-days takes a whole number from 1"],
+      [[module("empty.mjs", "export default () => ({});")], 1, "must return a producer"],
+      [[agent, "--port", "many"], 2, "--port needs a whole number"],
+      [[agent, "--keep-days", "0"], 2, "--keep-days needs a whole number from 1"],
     ] as const) {
       const ended = await earshot(
         ["serve", ...argv, "--data", join(folder, "unused")],
@@ -235,9 +235,9 @@ describe("earshot log", () => {
     for (const [argv, code, words] of [
       [["log", "--data", join(folder, "nowhere")], 1, "There is no log in"],
       [["log", "shout"], 2, 'not "shout"'],
-      [["log", "backup"], 2, "Name a directory"],
-      [["log", "show", "x"], 2, "--data names it"],
-      [["log", "--from", "0", "--data", data], 2, "--from takes a whole number"],
+      [["log", "backup"], 2, "Give a directory"],
+      [["log", "show", "x"], 2, "Use --data DIR"],
+      [["log", "--from", "0", "--data", data], 2, "--from needs a whole number"],
       [["log", "--session", "sess_2", "--data", data], 2, 'no session "sess_2"'],
     ] as const) {
       const ended = await earshot(argv);
@@ -300,7 +300,7 @@ describe("earshot audit", () => {
     const { key } = await written(data);
     const verified = await earshot(["audit", "verify", "--data", data, "--key", key]);
     expect(verified).toMatchObject({ code: 0, err: "" });
-    expect(verified.out).toContain("As it was written: 2 entries.");
+    expect(verified.out).toContain("The record is unchanged: 2 entries.");
     expect(verified.out).toContain("Signed up to entry 1 by operator");
     const exported = await earshot(["audit", "export", "--data", data]);
     expect(exported.out.trim().split("\n")).toHaveLength(3);
@@ -322,7 +322,7 @@ describe("earshot audit", () => {
     const { out } = await earshot(["audit", "export", "--data", data]);
     const forged = await earshot(["audit", "verify", "-"], out.replace("accepted", "rejected"));
     expect(forged.code).toBe(1);
-    expect(forged.out).toBe("Not as it was written. Entry 1: The field outcome was changed.\n");
+    expect(forged.out).toBe("The record was changed. Entry 1: The field outcome was changed.\n");
     const cut = out.split("\n").filter((_, i) => i !== 1);
     expect((await earshot(["audit", "verify", "-"], cut.join("\n"))).out).toContain("missing at the end");
     const other = generateKeyPairSync("rsa", { modulusLength: 2048 }).publicKey;
@@ -339,15 +339,15 @@ describe("earshot audit", () => {
     await store.append([entry(1)]);
     await store.close();
     for (const [argv, input, code, words] of [
-      [["audit"], "", 2, "Say what to do"],
-      [["audit", "shred"], "", 2, "Say what to do"],
-      [["audit", "verify", "--data", data], "", 1, "There is no record"],
-      [["audit", "verify", "-"], "{", 2, "Line 1 of - is no JSON"],
+      [["audit"], "", 2, "Choose one: npx earshot audit verify, export, show."],
+      [["audit", "shred"], "", 2, "Choose one: npx earshot audit verify, export, show."],
+      [["audit", "verify", "--data", data], "", 1, "There is no audit record"],
+      [["audit", "verify", "-"], "{", 2, "Line 1 of - is not JSON"],
       [["audit", "verify", "-"], "", 2, "is empty"],
       [["audit", "verify", "missing.jsonl"], "", 2, "There is no file missing.jsonl"],
       [["audit", "verify", "--key", "missing.pem"], "", 2, "There is no file missing.pem"],
-      [["audit", "verify", "--key", agent], "", 2, "no public key in PEM"],
-      [["audit", "show", "--key", agent], "", 2, "--key goes with"],
+      [["audit", "verify", "--key", agent], "", 2, "is not a public key in PEM format"],
+      [["audit", "show", "--key", agent], "", 2, "--key works only with"],
       [["audit", "verify", "-"], "null\n[]\n7", 1, ""],
     ] as const) {
       const ended = await earshot(argv, input);

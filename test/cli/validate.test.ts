@@ -135,10 +135,10 @@ describe("earshot validate", () => {
   });
 
   it.each([
-    ["[{}", "The list that begins here is never closed."],
+    ["[{}", "The list that starts here is never closed."],
     ["[{} {}]", "A comma is missing"],
     ["[{},]", "The list ends with a comma."],
-    ["[,{}]", "There is a comma too many"],
+    ["[,{}]", "There is an extra comma"],
   ])("refuses a broken list: %s", async (text, why) => {
     const { code, out } = await earshot(["validate"], text);
     expect(code).toBe(1);
@@ -193,10 +193,10 @@ describe("earshot validate", () => {
     const { code, err } = await earshot(["validate", "no-such.jsonl"]);
     expect(code).toBe(2);
     expect(err).toBe(
-      "earshot: There is no file no-such.jsonl. Check the name, or give - to read standard input.\n",
+      "earshot: There is no file no-such.jsonl. Check the name, or use - to read standard input.\n",
     );
     expect((await earshot(["validate", folder])).err).toContain(`${folder} is a directory.`);
-    expect((await earshot(["validate", ""])).err).toContain("The name of a file is empty.");
+    expect((await earshot(["validate", ""])).err).toContain("A file name is empty.");
     expect((await earshot(["validate", "--strict", "--tolerant"])).code).toBe(2);
   });
 

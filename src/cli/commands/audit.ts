@@ -1,4 +1,4 @@
-/** `earshot audit`: the record of what was asked, answered and done, and whether anybody changed it. */
+/** `earshot audit`: verifies, exports and shows the record of what was asked, answered and done. */
 import { createPublicKey, type KeyObject, verify as verifySignature } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
@@ -15,7 +15,7 @@ import {
   say,
   usage,
 } from "../command.ts";
-import { count, fileError, openInput, plain, printed } from "../io.ts";
+import { count, fileError, openInput, plain, printLine } from "../io.ts";
 
 interface Kept {
   readonly entries: readonly AuditEntry[];
@@ -28,31 +28,32 @@ export default command({
   takes: "<verify | export | show> [file]",
   most: 2,
   about:
-    "The record: what was asked, in which words to whom, what was answered, by whom, and what came of it. verify says whether an entry was changed, removed, inserted or moved. export writes it as JSON Lines, which verify and show read again. Values that were redacted stay hidden, and the rest still verifies.",
+    "Reads the audit record: what was asked, the words each listener got, who answered what, and what happened then. verify detects entries that were changed, removed, inserted or reordered. export writes the record as JSON Lines, which verify and show can read. Redacted values stay hidden, and the rest still verifies.",
   flags: {
     data: DATA_FLAG,
-    session: { type: "string", value: "ID", help: "Only this session (show)." },
+    session: { type: "string", value: "ID", help: "With show: only this session." },
     key: {
       type: "string",
       value: "FILE",
-      help: "The public key, in PEM, that the newest signature must fit (verify).",
+      help: "With verify: check the newest signature with this public key (PEM).",
     },
-    json: { type: "boolean", help: "The verdict, or each entry, as a JSON object." },
+    json: { type: "boolean", help: "Print the verdict, or each entry, as a JSON object." },
   },
   examples: [
     ["earshot audit verify", "Checks the record in .earshot."],
-    ["earshot audit export --data /var/lib/planner > record.jsonl", "Writes it to a file."],
-    ["earshot audit verify record.jsonl --key operator.pem", "Checks the file, and who signed it."],
-    ["earshot audit show --session sess_4f", "What was decided in one session, in words."],
+    ["earshot audit export --data /var/lib/planner > record.jsonl", "Writes the record to a file."],
+    ["earshot audit verify record.jsonl --key operator.pem", "Checks the file and its signature."],
+    ["earshot audit show --session sess_4f", "Shows what was decided in one session."],
   ],
   exits: [
-    [0, "The record is as it was written."],
-    [1, "It was changed, or there is none."],
+    [0, "The record is unchanged."],
+    [1, "The record was changed, or there is none."],
   ],
   async run({ args: [action, file], flags, io }) {
     if (action === undefined || !ACTIONS.includes(action))
-      throw usage(`Say what to do: earshot audit ${ACTIONS.join(", ")}. "earshot audit --help" shows how.`);
-    if (flags.key !== undefined && action !== "verify") throw usage("--key goes with earshot audit verify.");
+      throw usage(`Choose one: earshot audit ${ACTIONS.join(", ")}. See "earshot audit --help".`);
+    if (flags.key !== undefined && action !== "verify")
+      throw usage("--key works only with earshot audit verify.");
     const key = flags.key === undefined ? undefined : await readKey(io, flags.key);
     const kept = await read(io, file, flags.data);
     if (action === "verify") return verify(io, kept, key, flags.json);
@@ -66,7 +67,7 @@ async function read(io: Io, file: string | undefined, data: string | undefined):
     const kept = recordOf(await readLog({ directory: dataDirectory(io, data) }));
     if (kept.entries.length > 0) return kept;
     throw new CommandError(
-      "There is no record in this log. It begins with the first question an agent asks.",
+      "There is no audit record in this log. It starts with the first question an agent asks.",
     );
   }
   const input = await openInput(io, file);
@@ -77,7 +78,9 @@ async function read(io: Io, file: string | undefined, data: string | undefined):
     try {
       return JSON.parse(line) as AuditEntry | { head: SignedHead };
     } catch {
-      throw usage(`Line ${i + 1} of ${plain(file)} is no JSON. Give a file that earshot audit export wrote.`);
+      throw usage(
+        `Line ${i + 1} of ${plain(file)} is not JSON. Give a file that earshot audit export wrote.`,
+      );
     }
   });
   if (values.length === 0)
@@ -100,7 +103,9 @@ async function readKey(io: Io, file: string): Promise<KeyObject> {
   try {
     return createPublicKey(text);
   } catch {
-    throw usage(`${plain(file)} is no public key in PEM. It begins with -----BEGIN PUBLIC KEY-----.`);
+    throw usage(
+      `${plain(file)} is not a public key in PEM format, which starts with -----BEGIN PUBLIC KEY-----.`,
+    );
   }
 }
 
@@ -111,36 +116,40 @@ async function verify(
   json: boolean,
 ): Promise<number> {
   if (key && !head)
-    throw new CommandError("Nobody has signed this record. Leave --key out to check the chain alone.");
+    throw new CommandError("This record is not signed. Leave out --key to check only the hash chain.");
   const fits = (text: string, signature: string): boolean => {
     try {
       return verifySignature(null, Buffer.from(text), key!, Buffer.from(signature, "base64url"));
     } catch {
-      // Another sort of key than the one that signed.
+      // A key of a different type than the one that signed.
       return false;
     }
   };
   const verdict = await verifyRecord(entries, head, key ? fits : undefined);
   if (json) print(io, JSON.stringify(verdict));
-  else if (!verdict.ok) print(io, `Not as it was written. Entry ${verdict.index}: ${verdict.reason}`);
+  else if (!verdict.ok) print(io, `The record was changed. Entry ${verdict.index}: ${verdict.reason}`);
   else {
-    const removed = verdict.removed > 0 ? ` ${verdict.removed} older ones were removed, and it says so.` : "";
-    print(io, `As it was written: ${count(verdict.entries, "entry", "entries")}.${removed}`);
+    const removed = verdict.removed > 0 ? ` ${verdict.removed} older ones were removed by retention.` : "";
+    print(io, `The record is unchanged: ${count(verdict.entries, "entry", "entries")}.${removed}`);
     print(io, `Newest hash: ${verdict.head}`);
     if (key && head)
       print(io, `Signed up to entry ${head.index} by ${plain(head.key_id)} at ${plain(head.at)}.`);
-    else if (head) say(io, "The newest signature was not checked: name the key with --key.");
-    else say(io, "Keep the newest hash elsewhere: without it, entries cut off the end would not be missed.");
+    else if (head) say(io, "The newest signature was not checked: give the key with --key.");
+    else
+      say(
+        io,
+        "Store the newest hash somewhere else. Without it, entries removed from the end cannot be detected.",
+      );
   }
   return verdict.ok ? EXIT.ok : EXIT.failed;
 }
 
 async function exportAll(io: Io, { entries, head }: Kept): Promise<number> {
   for (const entry of entries) {
-    await printed(io, JSON.stringify(entry));
+    await printLine(io, JSON.stringify(entry));
     io.signal.throwIfAborted();
   }
-  if (head) await printed(io, JSON.stringify({ head }));
+  if (head) await printLine(io, JSON.stringify({ head }));
   return EXIT.ok;
 }
 
@@ -150,14 +159,14 @@ async function show(io: Io, { entries }: Kept, session: string | undefined, json
       Object.entries(fields).map(([name, field]) => [name, "value" in field ? field.value : "(redacted)"]),
     );
     if (session !== undefined && values["session_id"] !== session) continue;
-    if (json) await printed(io, JSON.stringify({ index, at, kind, ...values }));
-    else await printed(io, sentence(index, at, kind, values));
+    if (json) await printLine(io, JSON.stringify({ index, at, kind, ...values }));
+    else await printLine(io, sentence(index, at, kind, values));
     io.signal.throwIfAborted();
   }
   return EXIT.ok;
 }
 
-/** One line each, the words first that a person would ask for. */
+/** One line per entry, the text of the question first. */
 function sentence(
   index: number,
   at: string,

@@ -1,4 +1,4 @@
-/** `earshot capture`: everything an agent says, one event a line, as it came. */
+/** `earshot capture`: records every event of an agent as JSON Lines, unchanged. */
 import { createWriteStream } from "node:fs";
 import { resolve } from "node:path";
 import { finished } from "node:stream/promises";
@@ -14,68 +14,72 @@ import { count, plain } from "../io.ts";
 import { chooseAgent } from "../listen/find.ts";
 import { openLine } from "../listen/open-line.ts";
 
-/** Where a reader is slower than the agent for so long, the capture ends and says so. */
+/** If this much output waits for a slow reader, the capture ends with an error. */
 const MOST_WAITING_BYTES = 64 * 1024 * 1024;
-/** Messages that came and were not yet heard, at most. */
+/** The most received messages that wait for their parsed event. */
 const MOST_TEXTS = 10_000;
-const LINE_HELD_MS = 1_000;
+const CONNECTION_HELD_MS = 1_000;
 const TERMINAL = /^aaep:agent\.session\.(completed|errored|cancelled)$/;
 
 export default command({
   takes: "[address]",
   most: 1,
   about:
-    "Writes every event of an agent to standard output or to a file, one JSON object a line, as it came. By default it asks for everything: full detail, no limit, text as it is made. It never answers a question, and no agent waits for it to.",
+    "Writes every event of an agent to standard output or to a file, one JSON object per line, unchanged. By default it requests everything: full detail, no rate limit, text as it is generated. It never answers a question, and the agent does not wait for it to answer.",
   flags: {
-    output: { type: "string", short: "o", value: "FILE", help: "Write to this file, readable by you alone." },
-    overwrite: { type: "boolean", help: "Replace the file if there is one." },
-    sessions: { type: "string", value: "N", help: "End once N sessions have ended." },
-    for: { type: "string", value: "SECONDS", help: "End after so long." },
+    output: { type: "string", short: "o", value: "FILE", help: "Write to this file. Only you can read it." },
+    overwrite: { type: "boolean", help: "Overwrite the file if it exists." },
+    sessions: { type: "string", value: "N", help: "Stop after N sessions have ended." },
+    for: { type: "string", value: "SECONDS", help: "Stop after this many seconds." },
     verbosity: {
       type: "string",
       choices: ["terse", "normal", "detailed"],
-      help: "How much detail; detailed by default.",
+      help: "Level of detail; default detailed.",
     },
     lang: {
       type: "string",
       value: "TAG",
       multiple: true,
-      help: "A language to hear it in, best first. May be repeated. The agent's own by default.",
+      help: "Preferred language. May be repeated, most preferred first. Default: the agent's own language.",
     },
-    rate: { type: "string", value: "EVENTS", help: "Most events a second; no limit by default." },
+    rate: { type: "string", value: "EVENTS", help: "Maximum events per second; default no limit." },
     boundaries: {
       type: "string",
       multiple: true,
       choices: ["none", "word", "sentence", "paragraph", "completion"],
-      help: "Where text is cut; none, as it is made, by default. May be repeated.",
+      help: "Where text may be split; default none, which means as it is generated. May be repeated.",
     },
     extension: {
       type: "string",
       value: "ADDRESS",
       multiple: true,
-      help: "An extension to ask for besides Earshot's own. May be repeated.",
+      help: "An extension to request in addition to Earshot's own. May be repeated.",
     },
     questions: {
       type: "boolean",
-      help: "Claim to be able to answer, for agents that show questions to nobody else. They will wait for an answer in vain.",
+      help: "Claim to support replies, for agents that send questions only to such listeners. The agent will wait for an answer that never comes.",
     },
-    token: { type: "string", value: "TOKEN", help: "The agent's token; EARSHOT_TOKEN works too." },
-    quiet: { type: "boolean", help: "Say nothing but errors." },
+    token: {
+      type: "string",
+      value: "TOKEN",
+      help: "Bearer token for the agent. Default: the environment variable EARSHOT_TOKEN.",
+    },
+    quiet: { type: "boolean", help: "Print only errors." },
   },
   examples: [
     [
       "earshot capture -o session.jsonl --sessions 1",
-      "Records the next session of the agent that is running here.",
+      "Records the next session of the agent on this machine.",
     ],
-    ["earshot capture http://127.0.0.1:4600 | earshot validate", "Checks an agent while it speaks."],
+    ["earshot capture http://127.0.0.1:4600 | earshot validate", "Checks a running agent."],
     ["earshot capture ws://127.0.0.1:4600 --for 60 -o minute.jsonl", "Records for a minute."],
   ],
   exits: [
-    [0, "The capture ended as asked."],
-    [1, "The agent ended it, or what was heard could not be written."],
-    [2, "The command line is wrong, or the file exists already."],
-    [3, "Nothing answers at the address, or it refuses."],
-    [130, "Stopped by Ctrl+C. What was captured is kept."],
+    [0, "The capture ended as requested."],
+    [1, "The agent closed the connection, or the output could not be written."],
+    [2, "The command line is wrong, or the file already exists."],
+    [3, "Nothing answers at the address, or the agent refuses."],
+    [130, "Stopped by Ctrl+C. The recording so far is kept."],
   ],
   async run({ args, flags, io }) {
     const most =
@@ -96,17 +100,17 @@ export default command({
     };
     file?.on("error", (error) => end(`failed: ${error.message}`));
 
-    const texts = createTexts();
+    const texts = createRawTexts();
     const connect = async (to: string, options: ConnectOptions): Promise<Subscriber> => {
       const { token: _, ...rest } = options;
       const transport = tapped(await transportFor(to, options), texts.came);
       const subscriber = new Subscriber(transport, rest);
-      const line = createLineNews(news);
+      const line = createConnectionNews(news);
       subscriber.on("event", (event) => {
         line.heard();
         heard.events++;
         write(asLine(event, texts.of(event)));
-        if (event.type === "aaep:agent.session.started") news(`Began: ${wordsOf(event)}`);
+        if (event.type === "aaep:agent.session.started") news(`Started: ${wordsOf(event)}`);
         const ended = TERMINAL.exec(event.type)?.[1];
         if (ended === undefined) return;
         heard.sessions++;
@@ -137,7 +141,7 @@ export default command({
         address,
         flags.token ?? io.env["EARSHOT_TOKEN"],
         {
-          ...wishes(flags, rate),
+          ...capabilities(flags, rate),
           signal: io.signal,
         },
         connect,
@@ -155,7 +159,7 @@ export default command({
     const why = String(done.signal.reason ?? "");
     if (why === "too slow")
       throw new CommandError(
-        "Whoever reads is slower than the agent, so the capture ended. Write to a file with -o.",
+        "The reader of standard output is too slow, so the capture ended. Write to a file with -o.",
       );
     if (/^(?:closed|failed): /.test(why))
       throw new CommandError(
@@ -168,8 +172,8 @@ export default command({
   },
 });
 
-/** A line that is back is believed once the agent speaks or it has held: an agent that leaves may open one more. */
-function createLineNews(news: (line: string) => void) {
+/** Announces a reconnect only after an event arrives or the connection has held, because an agent that shuts down may accept one more connection. */
+function createConnectionNews(news: (line: string) => void) {
   let back: NodeJS.Timeout | undefined;
   const stop = () => {
     clearTimeout(back);
@@ -189,8 +193,8 @@ function createLineNews(news: (line: string) => void) {
   }) => {
     const known = back !== undefined;
     stop();
-    if (state === "connected") back = setTimeout(heard, LINE_HELD_MS);
-    else if (!known) news(`The line dropped: ${plain(message)} Trying again.`);
+    if (state === "connected") back = setTimeout(heard, CONNECTION_HELD_MS);
+    else if (!known) news(`Connection lost: ${plain(message)} Reconnecting.`);
   };
   return { is, heard, stop };
 }
@@ -207,8 +211,8 @@ const tapped = (transport: ClientTransport, came: (text: string) => void): Clien
     }),
 });
 
-/** Text as it came, found again for what was made of it: both are in the same order, though not at the same time. */
-function createTexts() {
+/** Finds the original text of each parsed event. Both come in the same order, but at different times. */
+function createRawTexts() {
   let waiting: string[] = [];
   const take = (fits: (text: string) => boolean): string | undefined => {
     const at = waiting.findIndex(fits);
@@ -226,7 +230,7 @@ function createTexts() {
   };
 }
 
-interface Wishes {
+interface CaptureFlags {
   readonly verbosity: string | undefined;
   readonly lang: readonly string[];
   readonly boundaries: readonly string[];
@@ -234,9 +238,9 @@ interface Wishes {
   readonly questions: boolean;
 }
 
-/** Everything there is, unless something else was asked for. A capture answers nothing, so nobody should count on it. */
-const wishes = (
-  { verbosity, lang, boundaries, extension, questions }: Wishes,
+/** Requests everything by default. A capture cannot answer, so by default it does not claim to. */
+const capabilities = (
+  { verbosity, lang, boundaries, extension, questions }: CaptureFlags,
   rate?: number,
 ): ConnectOptions => ({
   subscriber_id: "earshot-capture",
@@ -252,7 +256,7 @@ const wishes = (
   ...(rate === undefined ? {} : { max_events_per_second: rate }),
 });
 
-/** As it came where it fits on a line; where a part of it was heard before, only the rest. */
+/** The original text if it is one line. If part of the event was received before a reconnect, only the new part. */
 function asLine(event: AgentEvent, text: string | undefined): string {
   if (text === undefined || /[\r\n]/.test(text)) return JSON.stringify(event);
   const { chunk } = JSON.parse(text) as { chunk?: unknown };
@@ -262,7 +266,7 @@ function asLine(event: AgentEvent, text: string | undefined): string {
 function secondsOf(text: string): number {
   const value = Number(text);
   if (/^\d+(?:\.\d+)?$/.test(text) && value > 0 && value <= 1_000_000) return value;
-  throw usage(`--for takes a number of seconds, such as 60, not "${text}".`);
+  throw usage(`--for needs a number of seconds, such as 60, not "${text}".`);
 }
 
 const wordsOf = (event: AgentEvent): string => {
@@ -277,8 +281,8 @@ async function openFile(io: Io, name: string, overwrite: boolean) {
     file.once("error", (error: NodeJS.ErrnoException) =>
       fail(
         error.code === "EEXIST"
-          ? usage(`${name} is there already. Choose another name, or add --overwrite.`)
-          : usage(`${name} cannot be written: ${error.message}. Name another file with -o.`),
+          ? usage(`${name} already exists. Choose another name, or add --overwrite.`)
+          : usage(`${name} cannot be written: ${error.message}. Choose another file with -o.`),
       ),
     );
   });
@@ -293,10 +297,10 @@ function summary(
   const parts = [
     `Captured ${count(events, "event")}, ${count(sessions, "session")} ended, in ${count(seconds, "second")}.`,
     ...(unreadable > 0
-      ? [`${count(unreadable, "message")} could not be read; "npx earshot validate" says why.`]
+      ? [`${count(unreadable, "message")} could not be parsed; "npx earshot validate" says why.`]
       : []),
-    ...(gaps > 0 ? [`In ${count(gaps, "place")} something is missing, and the agent said so.`] : []),
-    ...(file !== undefined && events > 0 ? [`Hear it again: npx earshot replay ${file}`] : []),
+    ...(gaps > 0 ? [`The agent reported ${count(gaps, "gap")} where events are missing.`] : []),
+    ...(file !== undefined && events > 0 ? [`To replay it: npx earshot replay ${file}`] : []),
   ];
   return parts.join(" ");
 }

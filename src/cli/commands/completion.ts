@@ -1,4 +1,4 @@
-/** `earshot completion`: Tab knows the commands and their flags. */
+/** `earshot completion`: shell completion scripts, generated from the same table as the commands. */
 import { command, EXIT, type Flag, print, usage } from "../command.ts";
 
 const SHELLS: readonly string[] = ["bash", "zsh", "fish"];
@@ -6,27 +6,27 @@ const SHELLS: readonly string[] = ["bash", "zsh", "fish"];
 export default command({
   takes: "<bash|zsh|fish>",
   most: 1,
-  about: "Prints a script that lets your shell complete commands and flags when you press Tab.",
+  about: "Prints a script for your shell that completes commands and options when you press Tab.",
   flags: {},
   examples: [
     [
       "earshot completion bash > ~/.earshot-completion",
-      "Then put this into ~/.bashrc: source ~/.earshot-completion",
+      "Then add this to ~/.bashrc: source ~/.earshot-completion",
     ],
     [
       "earshot completion zsh > ~/.earshot-completion",
-      "Then put this into ~/.zshrc: source ~/.earshot-completion",
+      "Then add this to ~/.zshrc: source ~/.earshot-completion",
     ],
-    ["earshot completion fish > ~/.config/fish/completions/earshot.fish", "fish loads it by itself."],
+    ["earshot completion fish > ~/.config/fish/completions/earshot.fish", "fish loads it automatically."],
   ],
   exits: [
     [0, "Printed."],
-    [2, "No such shell."],
+    [2, "The shell is missing or not supported."],
   ],
   async run({ args: [shell], io }) {
     if (shell === undefined || !SHELLS.includes(shell))
       throw usage(
-        `${shell === undefined ? "Say which shell" : `There is no completion for "${shell}". Say which shell`}: earshot completion bash, zsh or fish.`,
+        `${shell === undefined ? "Give a shell" : `There is no completion for "${shell}". Give a shell`}: earshot completion bash, zsh or fish.`,
       );
     print(io, completionScript(shell as Shell, await everyCommand()).trimEnd());
     return EXIT.ok;
@@ -34,7 +34,7 @@ export default command({
 });
 
 async function everyCommand(): Promise<Described[]> {
-  // Loaded here: the table of commands loads this file.
+  // Imported lazily, because the table of commands imports this file.
   const { COMMANDS } = await import("../commands.ts");
   return Promise.all(
     Object.entries(COMMANDS).map(async ([name, { summary, load }]) => {
@@ -46,32 +46,32 @@ async function everyCommand(): Promise<Described[]> {
 
 const PLACES = new Set(["address", "file"]);
 
-/** `<bash|zsh|fish>` and `[show | backup DIR]` list words to type; `<file...>` and `<address|file>` stand for others. */
+/** `<bash|zsh|fish>` and `[show | backup DIR]` list literal words; `<file...>` and `<address|file>` are placeholders. */
 function wordsIn(takes: string): string[] {
   const [, inside = ""] = /^[<[]([^\]>]+)/.exec(takes) ?? [];
   const words = inside.split("|").map((part) => part.trim().split(" ")[0]!);
   return words.length > 1 && !words.some((word) => PLACES.has(word)) ? words : [];
 }
 
-export interface Described {
+interface Described {
   readonly name: string;
   readonly summary: string;
   readonly flags: Readonly<Record<string, Flag>>;
-  /** Words that may stand as the first argument. */
+  /** Literal words for the first argument. */
   readonly words: readonly string[];
 }
 
-export type Shell = "bash" | "zsh" | "fish";
+type Shell = "bash" | "zsh" | "fish";
 
 const optionsOf = (flags: Described["flags"]): string[] => [
   ...Object.entries(flags).flatMap(([name, { short }]) => [`--${name}`, ...(short ? [`-${short}`] : [])]),
   "--help",
 ];
 
-/** What completes the value of a flag: its choices, or a file's name. */
+/** Whether the value of a flag completes to file names. */
 const takesFile = ({ value = "" }: Flag): boolean => /^(?:FILE|KEYS?|DIR)$/.test(value);
 
-/** Where nothing is offered, bash falls back to files: the usual argument. */
+/** If there is no suggestion, bash falls back to file names. */
 function bash(commands: readonly Described[]): string {
   const values = commands.flatMap(({ name, flags }) =>
     Object.entries(flags)
@@ -137,7 +137,7 @@ function zsh(commands: readonly Described[]): string {
       );
     });
     const argument = words.length > 0 ? `'1:word:(${words.join(" ")})'` : "'*:file:_files'";
-    return `  ${name})\n    _arguments \\\n${options.join("\n")}${options.length > 0 ? "\n" : ""}      '--help[Show how]' ${argument} ;;`;
+    return `  ${name})\n    _arguments \\\n${options.join("\n")}${options.length > 0 ? "\n" : ""}      '--help[Show help]' ${argument} ;;`;
   });
   return `#compdef earshot
 # earshot completion for zsh. Load it with: source <(earshot completion zsh)
@@ -185,5 +185,5 @@ function fish(commands: readonly Described[]): string {
   return `# earshot completion for fish. Load it with: earshot completion fish | source\n${lines.join("\n")}\n`;
 }
 
-export const completionScript = (shell: Shell, commands: readonly Described[]): string =>
+const completionScript = (shell: Shell, commands: readonly Described[]): string =>
   ({ bash, zsh, fish })[shell](commands);

@@ -1,4 +1,4 @@
-/** `earshot doctor`: what works on this machine, what does not, and what to do about it. */
+/** `earshot doctor`: checks what works on this machine, and says how to fix the rest. */
 import { accessSync, constants, lstatSync, readdirSync, statSync } from "node:fs";
 import { createRequire } from "node:module";
 import { connect } from "node:net";
@@ -6,24 +6,24 @@ import { homedir, userInfo } from "node:os";
 import { delimiter, join } from "node:path";
 import { readTokenFiles, socketDirectory, socketPath, tokenDirectory } from "../../server/index.ts";
 import { command, EXIT, type Io } from "../command.ts";
-import { count, plain, printed } from "../io.ts";
+import { count, plain, printLine } from "../io.ts";
 import { findAgents } from "../listen/find.ts";
 
 const WORDS: Readonly<Record<Finding["state"], string>> = { ok: "OK", missing: "Missing", wrong: "Wrong" };
 
 export default command({
   about:
-    "Looks at what Earshot can use on this machine: speech, braille, a browser, sockets, tokens, running agents. It changes nothing and sends nothing anywhere else.",
+    "Checks what Earshot can use on this machine: speech, braille, a browser, sockets, tokens, running agents. It changes nothing and sends nothing to other machines.",
   flags: {
-    json: { type: "boolean", help: "One JSON object per finding: about, state, found, advice." },
+    json: { type: "boolean", help: "Print one JSON object per finding: about, state, found, advice." },
   },
   examples: [
-    ["earshot doctor", "Says what works, what is missing and what to do about it."],
-    ["earshot doctor --json", "The same for programs."],
+    ["earshot doctor", "Says what works, what is missing and how to fix it."],
+    ["earshot doctor --json", "Prints the same for programs."],
   ],
   exits: [
-    [0, "Nothing is wrong, though something may be missing."],
-    [1, "Something must be mended."],
+    [0, "Nothing is wrong, but something may be missing."],
+    [1, "Something must be fixed."],
   ],
   async run({ flags, io }) {
     let [missing, wrong] = [0, 0];
@@ -32,17 +32,17 @@ export default command({
       if (state === "missing") missing++;
       if (state === "wrong") wrong++;
       const sentence = `${WORDS[state]}: ${about}. ${found}${advice === undefined ? "" : ` ${advice}`}`;
-      await printed(io, flags.json ? JSON.stringify(finding) : sentence);
+      await printLine(io, flags.json ? JSON.stringify(finding) : sentence);
     }
     io.signal.throwIfAborted();
     if (!flags.json)
-      await printed(
+      await printLine(
         io,
         wrong > 0
-          ? `To be mended: ${wrong}. Missing: ${missing}.`
+          ? `To fix: ${wrong}. Missing: ${missing}.`
           : missing > 0
-            ? `Nothing is wrong. Missing: ${missing}; each matters only for what it names.`
-            : "Everything is there.",
+            ? `Nothing is wrong. Missing: ${missing}. Each one matters only if you need it.`
+            : "Everything works.",
       );
     return wrong > 0 ? EXIT.failed : EXIT.ok;
   },
@@ -50,7 +50,7 @@ export default command({
 
 export interface Finding {
   readonly about: string;
-  /** `wrong` must be mended; `missing` is only needed for what `found` names. */
+  /** `wrong` must be fixed; `missing` matters only for the feature that `found` names. */
   readonly state: "ok" | "missing" | "wrong";
   readonly found: string;
   readonly advice?: string;
@@ -86,7 +86,7 @@ export function nodeFinding(version: string): Finding {
       );
 }
 
-/** The command that installs a package here. */
+/** The command that installs a package on this system. */
 const install = (name: string, onMac = name): string =>
   process.platform === "darwin"
     ? `Run: brew install ${onMac}`
@@ -94,47 +94,50 @@ const install = (name: string, onMac = name): string =>
 
 const speech: Check = async (io) => {
   if (process.platform === "darwin" && findProgram(io, "say"))
-    return ok("Speech", "The voices of macOS, by say.");
+    return ok("Speech", "The macOS voices, through say.");
   if (process.platform === "win32" && findProgram(io, "powershell"))
-    return ok("Speech", "The voices of Windows, by PowerShell.");
+    return ok("Speech", "The Windows voices, through PowerShell.");
   const runtime = io.env["XDG_RUNTIME_DIR"];
   const socket = runtime === undefined ? undefined : join(runtime, "speech-dispatcher", "speechd.sock");
   if (socket !== undefined && (await answers(socket)))
-    return ok("Speech", "speech-dispatcher is running; what your screen reader uses.");
+    return ok("Speech", "speech-dispatcher is running; screen readers use it too.");
   const espeak = findProgram(io, "espeak-ng");
   const dispatcher = findProgram(io, "spd-say");
   if (dispatcher && espeak)
-    return ok("Speech", "espeak-ng is installed, and speech-dispatcher, which starts when it is first used.");
+    return ok(
+      "Speech",
+      "espeak-ng and speech-dispatcher are installed. speech-dispatcher starts when it is first used.",
+    );
   if (espeak) return ok("Speech", "espeak-ng is installed.");
   if (dispatcher) return ok("Speech", "speech-dispatcher is installed and starts when it is first used.");
   return missing(
     "Speech",
-    "No program that speaks was found. What an agent says is still written to the terminal.",
+    "No speech program was found. Earshot still writes everything to the terminal.",
     install("espeak-ng"),
   );
 };
 
 const braille: Check = (io) =>
   findProgram(io, "lou_translate") && findProgram(io, "stdbuf")
-    ? ok("Braille", "liblouis is installed; text can be shown in braille cells.")
+    ? ok("Braille", "liblouis is installed; it translates text into braille.")
     : missing(
         "Braille",
-        "lou_translate of liblouis was not found, which makes braille of text.",
+        "lou_translate from liblouis was not found; it translates text into braille.",
         install("liblouis-bin", "liblouis"),
       );
 
 const display: Check = async (io) => {
   if (process.platform === "darwin" || process.platform === "win32")
-    return ok("Braille display", "Your screen reader drives it on this system.");
+    return ok("Braille display", "On this system your screen reader controls it.");
   if ((await answers("/var/lib/BrlAPI/0")) || (await answers(4101)))
     return ok("Braille display", "brltty is running.");
   return findProgram(io, "brltty")
     ? missing(
         "Braille display",
-        "brltty is installed and not running.",
-        "Plug in the display, then run: sudo systemctl start brltty",
+        "brltty is installed but not running.",
+        "Connect the display, then run: sudo systemctl start brltty",
       )
-    : missing("Braille display", "brltty was not found, which drives braille displays.", install("brltty"));
+    : missing("Braille display", "brltty was not found; it controls braille displays.", install("brltty"));
 };
 
 const BROWSERS = [
@@ -149,33 +152,21 @@ const BROWSERS = [
 
 const browser: Check = (io) => {
   if (process.platform === "darwin" || process.platform === "win32")
-    return ok("Browser", "This system brings one.");
+    return ok("Browser", "This system includes one.");
   const path = findProgram(io, ...BROWSERS);
   return path
     ? ok("Browser", `${path}.`)
     : missing(
         "Browser",
-        "No browser was found. The page of an agent needs one; the terminal does not.",
+        "No browser was found. The Inspector and web pages need one; the terminal does not.",
         install("firefox-esr"),
-      );
-};
-
-const nats: Check = async (io) => {
-  if (await answers(4222)) return ok("NATS", "A server answers at 127.0.0.1:4222.");
-  const path = findProgram(io, "nats-server");
-  return path
-    ? ok("NATS", `${path} is installed and not running. It is needed only for agents on several machines.`)
-    : missing(
-        "NATS",
-        "nats-server was not found. It is needed only for agents on several machines.",
-        install("nats-server"),
       );
 };
 
 const grpc: Check = () => {
   try {
     createRequire(import.meta.url).resolve("@grpc/grpc-js");
-    return ok("gRPC", "The package @grpc/grpc-js is there.");
+    return ok("gRPC", "The package @grpc/grpc-js is installed.");
   } catch {
     return missing(
       "gRPC",
@@ -190,29 +181,29 @@ const terminal: Check = ({ env, stdout }) => {
   if (process.platform !== "win32" && !/utf-?8/i.test(locale))
     return missing(
       "Terminal",
-      `The locale is "${plain(locale)}", which may garble other languages and braille.`,
-      "Set LANG to one with UTF-8, such as: export LANG=C.UTF-8",
+      `The locale is "${plain(locale)}", which is not UTF-8. Other languages and braille may be garbled.`,
+      "Set a UTF-8 locale, for example: export LANG=C.UTF-8",
     );
   return ok(
     "Terminal",
     stdout.isTTY
-      ? "A terminal that takes every language."
-      : "No terminal here; output goes to a file or a program.",
+      ? "A terminal with UTF-8, for every language."
+      : "Not a terminal; output goes to a file or a program.",
   );
 };
 
-/** Whoever can write to a directory could plant an agent there and have people answer it. */
+/** Someone who can write to this directory could plant an agent there and trick people into answering it. */
 function directoryFinding(about: string, directory: string): Finding {
   const stat = lstatSync(directory, { throwIfNoEntry: false });
-  if (!stat) return ok(about, `${directory} is made when it is first needed.`);
+  if (!stat) return ok(about, `${directory} is created when it is first needed.`);
   const uid = process.getuid?.();
-  const fix = "Remove it, or set XDG_RUNTIME_DIR to a directory of your own.";
+  const fix = "Remove it, or set XDG_RUNTIME_DIR to your own directory.";
   if (!stat.isDirectory()) return wrong(about, `${directory} is not a directory.`, fix);
   if (uid !== undefined && stat.uid !== uid)
-    return wrong(about, `${directory} belongs to somebody else.`, fix);
+    return wrong(about, `${directory} belongs to another user.`, fix);
   if (uid !== undefined && (stat.mode & 0o077) !== 0)
-    return wrong(about, `${directory} is open to others.`, `Run: chmod 700 ${directory}`);
-  return ok(about, `${directory} is yours alone.`);
+    return wrong(about, `${directory} is accessible to other users.`, `Run: chmod 700 ${directory}`);
+  return ok(about, `${directory} is private to you.`);
 }
 
 const sockets: Check = (io) => {
@@ -223,11 +214,11 @@ const sockets: Check = (io) => {
     tmp: "/tmp",
     uid: userInfo().uid,
   });
-  if (directory === undefined) return ok("Sockets", "Named pipes, which Windows keeps.");
+  if (directory === undefined) return ok("Sockets", "Windows uses named pipes, which need no directory.");
   try {
     socketPath("com.example.an-agent", directory);
   } catch (error) {
-    return wrong("Sockets", `${directory} is too long a path for sockets.`, (error as Error).message);
+    return wrong("Sockets", `${directory} is too long for socket paths.`, (error as Error).message);
   }
   return directoryFinding("Sockets", directory);
 };
@@ -241,7 +232,7 @@ const tokens: Check = (io) => {
   if (dead <= 0) return finding;
   return ok(
     "Tokens",
-    `${finding.found} ${count(dead, "file")} in it left by agents that have ended; they do no harm.`,
+    `${finding.found} It contains ${count(dead, "file")} of agents that have ended, which do no harm.`,
   );
 };
 
@@ -266,17 +257,17 @@ const CHECKS: readonly Check[] = [
   tokens,
   agents,
   grpc,
-  nats,
 ];
 
-export async function* examineMachine(io: Io): AsyncGenerator<Finding> {
+async function* examineMachine(io: Io): AsyncGenerator<Finding> {
   for (const check of CHECKS) {
     if (io.signal.aborted) return;
     yield await check(io);
   }
 }
 
-export function findProgram({ env }: Io, ...names: string[]): string | undefined {
+/** Finds a program in the PATH of the person's environment. */
+function findProgram({ env }: Io, ...names: string[]): string | undefined {
   const endings = process.platform === "win32" ? [".exe", ".cmd", ""] : [""];
   for (const name of names) {
     for (const folder of (env["PATH"] ?? "").split(delimiter).filter(Boolean)) {
@@ -298,8 +289,8 @@ function isProgram(path: string): boolean {
   }
 }
 
-/** Whether somebody answers at a socket's path or a port of this machine. */
-export function answers(place: string | number, timeoutMs = 500): Promise<boolean> {
+/** Whether something accepts connections at a socket path or a port of this machine. */
+function answers(place: string | number, timeoutMs = 500): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = typeof place === "string" ? connect(place) : connect(place, "127.0.0.1");
     const done = (yes: boolean) => {

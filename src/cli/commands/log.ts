@@ -1,4 +1,4 @@
-/** `earshot log`: what an agent said, from the files it is kept in, while the agent runs or afterwards. */
+/** `earshot log`: shows, backs up and restores the log of an agent, while it runs or afterwards. */
 import { resolve } from "node:path";
 import {
   backupLog,
@@ -8,45 +8,45 @@ import {
   restoreLog,
 } from "../../stores/embedded/index.ts";
 import { command, DATA_FLAG, dataDirectory, EXIT, type Io, say, usage, wholeNumber } from "../command.ts";
-import { count, plain, printed } from "../io.ts";
+import { count, plain, printLine } from "../io.ts";
 
 const ACTIONS = ["show", "sessions", "backup", "restore"] as const;
-/** How often a log that is followed is looked at. */
+/** Polling interval of --follow. */
 const LOOK_MS = 250;
 
 export default command({
   takes: "[show | sessions | backup DIR | restore DIR]",
   most: 2,
   about:
-    "Looks into the log an agent keeps with earshot serve. Reading changes nothing and needs nobody to stop. backup copies the log into an empty directory, also while it is written. restore makes a log in the data directory out of such a copy: it is then another log, and listeners are told of a gap.",
+    "Reads the log that earshot serve writes. Reading changes nothing, and the agent can keep running. backup copies the log into an empty directory, even while the agent writes. restore creates a log in the data directory from such a copy. A restored log is a new log, and listeners are told of a gap.",
   flags: {
     data: DATA_FLAG,
-    session: { type: "string", value: "ID", help: "Only this session." },
-    from: { type: "string", value: "NUMBER", help: "Begin with this entry." },
-    follow: { type: "boolean", short: "f", help: "Go on with what is written, until Ctrl+C." },
-    json: { type: "boolean", help: "One JSON object a line. Reply tokens are left out." },
+    session: { type: "string", value: "ID", help: "Show only this session." },
+    from: { type: "string", value: "NUMBER", help: "Start at this entry." },
+    follow: { type: "boolean", short: "f", help: "Keep showing new entries until Ctrl+C." },
+    json: { type: "boolean", help: "Print one JSON object per line. Reply tokens are hidden." },
   },
   examples: [
-    ["earshot log", "Everything in .earshot, one line an event."],
-    ["earshot log sessions --data /var/lib/planner", "Which sessions there are, and which are open."],
-    ["earshot log --session sess_4f --follow", "One session, as it goes on."],
-    ["earshot log backup /backup/monday", "A copy that can be restored."],
-    ["earshot log restore /backup/monday --data new", "A log out of the copy, in the directory new."],
+    ["earshot log", "Shows the log in .earshot, one line per event."],
+    ["earshot log sessions --data /var/lib/planner", "Lists the sessions, and which are open."],
+    ["earshot log --session sess_4f --follow", "Shows one session and follows it."],
+    ["earshot log backup /backup/monday", "Makes a copy that can be restored."],
+    ["earshot log restore /backup/monday --data new", "Creates a log from the copy, in the directory new."],
   ],
   exits: [
-    [0, "It was shown, copied or restored, all of it."],
-    [1, "There is no log, it is damaged, or only a part could be restored."],
+    [0, "The log was shown, copied or restored completely."],
+    [1, "There is no log, it is damaged, or only part of it could be restored."],
   ],
   async run({ args: [action = "show", place], flags, io }) {
     const directory = dataDirectory(io, flags.data);
     if (!ACTIONS.includes(action as (typeof ACTIONS)[number]))
-      throw usage(`earshot log can ${ACTIONS.join(", ")}, not "${action}". "earshot log --help" shows how.`);
+      throw usage(`earshot log takes ${ACTIONS.join(", ")}, not "${action}". See "earshot log --help".`);
     const copies = action === "backup" || action === "restore";
     if (copies !== (place !== undefined))
       throw usage(
         copies
-          ? `Name a directory: earshot log ${action} DIR.`
-          : `earshot log ${action} takes no directory; --data names it.`,
+          ? `Give a directory: earshot log ${action} DIR.`
+          : `earshot log ${action} takes no directory argument. Use --data DIR.`,
       );
     if (action === "backup") return backup(io, directory, resolve(io.cwd, place!));
     if (action === "restore") return restore(io, resolve(io.cwd, place!), directory);
@@ -58,11 +58,11 @@ export default command({
       !flags.follow &&
       !log.sessions.some((one) => one.session_id === flags.session)
     )
-      throw usage(`The log holds no session "${plain(flags.session)}". "earshot log sessions" lists them.`);
+      throw usage(`The log has no session "${plain(flags.session)}". "earshot log sessions" lists them.`);
     if (log.torn_bytes > 0)
       say(
         io,
-        `The last ${count(log.torn_bytes, "byte")} are a write under way, or one that was never finished.`,
+        `The last ${count(log.torn_bytes, "byte")} are an incomplete write: it is still in progress, or was interrupted.`,
       );
     await show(io, log, { ...flags, from });
     return EXIT.ok;
@@ -82,7 +82,7 @@ async function show(
   let next = from;
   for (;;) {
     for await (const entry of log.read(next, session)) {
-      await printed(io, json ? entryJson(entry) : entryLine(entry));
+      await printLine(io, json ? entryJson(entry) : entryLine(entry));
       io.signal.throwIfAborted();
     }
     if (!follow) return;
@@ -95,7 +95,7 @@ async function show(
 
 async function sessions(io: Io, log: LogReading, json: boolean): Promise<number> {
   for (const one of log.sessions)
-    await printed(
+    await printLine(
       io,
       json ? JSON.stringify(one) : plain(`${one.session_id}: ${one.open ? "open" : "ended"}`),
     );
@@ -117,7 +117,7 @@ async function restore(io: Io, from: string, to: string): Promise<number> {
     `Restored ${count(last, "entry", "entries")} to ${to}. It is a new log: listeners are told of a gap.`,
   );
   if (!left_out) return EXIT.ok;
-  say(io, `${left_out.reason} ${count(left_out.bytes, "byte")} from there on were left out.`);
+  say(io, `${left_out.reason} ${count(left_out.bytes, "byte")} from there on were skipped.`);
   return EXIT.failed;
 }
 
@@ -134,11 +134,11 @@ const pause = ({ signal }: Io): Promise<void> =>
 
 type Event = Readonly<Record<string, unknown>>;
 
-/** Where the words of an event are, the first that it has. */
+/** Fields that may hold the text of an event. The first one present is shown. */
 const WORDS = ["summary_normal", "summary_terse", "action", "question", "chunk", "reason"];
 
-/** Place, time, session, what happened, and its words: one line, read from left to right. */
-export function entryLine({ seq, event }: LogEntry): string {
+/** One line: sequence number, time, session, type and text. */
+function entryLine({ seq, event }: LogEntry): string {
   const fields = event as unknown as Event;
   const words = WORDS.map((name) => fields[name]).find((value) => typeof value === "string" && value !== "");
   const type = String(fields["type"]).replace("aaep:agent.", "");
@@ -146,5 +146,6 @@ export function entryLine({ seq, event }: LogEntry): string {
   return plain(`${parts.filter(Boolean).join(" ")}${words === undefined ? "" : `: ${String(words)}`}`);
 }
 
-export const entryJson = (entry: LogEntry): string =>
+/** Reply tokens are credentials, so they are hidden. */
+const entryJson = (entry: LogEntry): string =>
   JSON.stringify(entry, (name, value) => (name === "reply_token" ? "(hidden)" : value));

@@ -1,4 +1,4 @@
-/** `earshot manifest`: what an agent says about itself; signing it, and checking who signed. */
+/** `earshot manifest`: prints, signs and verifies the manifest of an agent. */
 import { readFile } from "node:fs/promises";
 import type { JWK } from "jose";
 import {
@@ -25,41 +25,41 @@ export default command({
     sign: {
       type: "string",
       value: "KEY",
-      help: 'Print it signed with this private key; "earshot keys" makes one.',
+      help: 'Sign it with this private key and print the result. "earshot keys" creates a key.',
     },
-    days: { type: "string", value: "N", help: "How long the signature is good for; 1 by default." },
+    days: { type: "string", value: "N", help: "With --sign: validity of the signature in days; default 1." },
     verify: {
       type: "string",
       value: "KEYS",
-      help: "Check that one of these keys signed it: a file with a JWK or JWKS, or an https address. Never one the agent itself names.",
+      help: "Check that one of these keys signed it: a file with a JWK or JWKS, or an https address. Do not use an address that the agent itself names.",
     },
     agent: { type: "string", value: "ID", help: "With --verify: the agent_id you expect." },
-    "max-age": { type: "string", value: "DAYS", help: "With --verify: refuse older signatures." },
+    "max-age": { type: "string", value: "DAYS", help: "With --verify: refuse signatures older than this." },
     json: { type: "boolean", help: "With --verify: print the verdict as one JSON line." },
   },
   examples: [
-    ["earshot manifest http://127.0.0.1:4600", "Prints what an agent offers."],
+    ["earshot manifest http://127.0.0.1:4600", "Prints an agent's manifest."],
     ["earshot manifest manifest.json --sign signing-key.json > manifest.jws", "Signs a manifest."],
     [
       "earshot manifest manifest.jws --verify public-keys.json --agent com.example.planner",
-      "Checks who signed.",
+      "Verifies the signature.",
     ],
   ],
   exits: [
-    [0, "Printed, signed, or the signature is good."],
-    [1, "It is no manifest, or the signature is not to be trusted."],
+    [0, "Printed or signed, or the signature is valid."],
+    [1, "It is not a manifest, or the signature is not trusted."],
     [2, "The command line is wrong, or a file cannot be read."],
     [3, "Nothing answers at the address."],
   ],
   async run({ args: [source], flags, io }) {
-    if (source === undefined)
-      throw usage("Say whose manifest: an address such as http://127.0.0.1:4600, or a file.");
+    if (source === undefined) throw usage("Give an address, such as http://127.0.0.1:4600, or a file.");
     if (flags.sign !== undefined && flags.verify !== undefined)
       throw usage("Give either --sign or --verify, not both.");
     const onlyWithVerify = (["agent", "max-age"] as const).find((name) => flags[name] !== undefined);
     if (flags.verify === undefined && (onlyWithVerify ?? (flags.json ? "json" : undefined)))
-      throw usage(`--${onlyWithVerify ?? "json"} goes with --verify KEYS.`);
-    if (flags.days !== undefined && flags.sign === undefined) throw usage("--days goes with --sign KEY.");
+      throw usage(`--${onlyWithVerify ?? "json"} works only with --verify KEYS.`);
+    if (flags.days !== undefined && flags.sign === undefined)
+      throw usage("--days works only with --sign KEY.");
     const found = await findManifest(io, source, flags.verify !== undefined);
     if (flags.verify !== undefined) {
       const days = flags["max-age"];
@@ -75,7 +75,8 @@ export default command({
     if (warnings !== "") say(io, warnings);
     if (flags.sign === undefined) {
       print(io, JSON.stringify(manifest, undefined, 2));
-      if (isSigned(found.text)) say(io, "It is signed. Who signed is not checked here: use --verify KEYS.");
+      if (isSigned(found.text))
+        say(io, "It is signed, but the signature was not checked. Use --verify KEYS.");
       return EXIT.ok;
     }
     const days = flags.days === undefined ? 1 : wholeNumber("days", flags.days, { least: 1, most: 3_650 });
@@ -87,15 +88,15 @@ export default command({
 
 function signingKey({ keys }: { keys: JWK[] }, name: string, seconds: number): SigningKey {
   const key = keys.find(isPrivate);
-  if (!key) throw new CommandError(`${name} holds no private key, so nothing can be signed with it.`);
+  if (!key) throw new CommandError(`${name} contains no private key, so it cannot sign.`);
   if (typeof key.kid !== "string" || key.kid === "")
     throw new CommandError(
-      `The key in ${name} has no name. Add a field "kid" to it, so that listeners know which key it is.`,
+      `The key in ${name} has no id. Add a "kid" field, so that listeners know which key it is.`,
     );
   return { key, kid: key.kid, alg: (key.alg ?? "ES256") as NonNullable<SigningKey["alg"]>, seconds };
 }
 
-/** What was signed, unchecked: to be looked at, not to be believed. */
+/** The signed content, without checking the signature. For display only. */
 function unsigned({ text, where }: Found): Found {
   return { text: Buffer.from(text.trim().split(".")[1]!, "base64url").toString("utf8"), where };
 }
@@ -137,20 +138,20 @@ const WELL_KNOWN = "/.well-known/aaep-manifest.json";
 const TIMEOUT_MS = 10_000;
 const MOST_BYTES = 1_048_576;
 
-/** What was found: JSON, or a compact JWS. */
-export interface Found {
+/** A manifest as text: JSON, or a compact JWS. */
+interface Found {
   readonly text: string;
   readonly where: string;
 }
 
-export const isSigned = (text: string): boolean => /^[\w-]+\.[\w-]+\.[\w-]+$/.test(text.trim());
+const isSigned = (text: string): boolean => /^[\w-]+\.[\w-]+\.[\w-]+$/.test(text.trim());
 
-export async function findManifest(io: Io, source: string, signed: boolean): Promise<Found> {
+async function findManifest(io: Io, source: string, signed: boolean): Promise<Found> {
   if (/^(?:https?|wss?):/i.test(source)) return fetchManifest(io, source, signed);
-  if (/^(?:unix|pipe):/i.test(source)) return besideSocket(source);
+  if (/^(?:unix|pipe):/i.test(source)) return nextToSocket(source);
   if (/^(?:grpcs?|stdio):/i.test(source))
     throw new CommandError(
-      `The manifest cannot be read from ${plain(source)} this way. Give the agent's http address, or a file.`,
+      `The manifest cannot be read from ${plain(source)}. Give the agent's http address, or a file.`,
       EXIT.usage,
     );
   const pieces: Uint8Array[] = [];
@@ -191,7 +192,7 @@ async function fetchManifest(io: Io, source: string, signed: boolean): Promise<F
   return { text, where: url.href };
 }
 
-async function besideSocket(source: string): Promise<Found> {
+async function nextToSocket(source: string): Promise<Found> {
   const path = source.slice(source.indexOf(":") + 1).replace(/^\/\/(?=\/)/, "");
   try {
     const where = `${path.replace(/\.sock$/, "")}.json`;
@@ -199,15 +200,16 @@ async function besideSocket(source: string): Promise<Found> {
   } catch {
     const others = (await discover()).map(({ address }) => address);
     throw new CommandError(
-      `No manifest lies beside ${plain(path)}. ${others.length > 0 ? `Running here: ${others.join(", ")}.` : "No agent is running here."}`,
+      `There is no manifest next to ${plain(path)}. ${others.length > 0 ? `Running agents: ${others.join(", ")}.` : "No agent is running on this machine."}`,
       EXIT.unreachable,
     );
   }
 }
 
-export function parseManifest({ text, where }: Found): { manifest: ProducerManifest; warnings: string } {
+function parseManifest({ text, where }: Found): { manifest: ProducerManifest; warnings: string } {
   const parsed = parse(text, { mode: "tolerant" });
-  if (!parsed.ok) throw new CommandError(`${where} is no valid manifest.\n${describeIssues(parsed.issues)}`);
+  if (!parsed.ok)
+    throw new CommandError(`${where} is not a valid manifest.\n${describeIssues(parsed.issues)}`);
   if (parsed.message.type !== "aaep:producer.manifest")
     throw new CommandError(`${where} is ${plain(parsed.message.type)}, not a manifest.`);
   return { manifest: parsed.message as ProducerManifest, warnings: describeIssues(parsed.diagnostics) };

@@ -1,4 +1,4 @@
-/** `earshot replay`: a recording served again, as slowly as it happened, faster, or step by step. */
+/** `earshot replay`: serves a recording again, at its original speed, faster, or step by step. */
 import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
 import { createProducer, EarshotError, type Producer } from "../../index.ts";
 import type { AgentEvent } from "../../protocol/index.ts";
@@ -8,28 +8,32 @@ import { count, plain } from "../io.ts";
 import { type Contents, contentsOf, readRecording } from "../recording.ts";
 import { BoundedMap } from "../stream-check.ts";
 
-/** setTimeout fires at once beyond this. */
+/** setTimeout fires immediately for longer delays. */
 const LONGEST_WAIT = 2_000_000_000;
 
 export default command({
   takes: "<file>",
   most: 1,
   about:
-    "Serves a recording as if it happened now. It waits for the first listener, who misses nothing, and ends when the last one has left. Nothing is run, and answers to recorded questions are refused.",
+    "Serves a recording as if it happened now. It starts when the first listener connects, and ends when the last one has left. No tool runs, and answers to recorded questions are refused.",
   flags: {
-    speed: { type: "string", value: "FACTOR", help: "2 is twice as fast, 0.5 half as fast; 1 by default." },
-    step: { type: "boolean", help: "Send the next event whenever you press Enter." },
-    port: { type: "string", value: "PORT", help: "4600 by default; 0 takes any free one." },
+    speed: {
+      type: "string",
+      value: "FACTOR",
+      help: "Replay speed: 2 is twice as fast, 0.5 is half as fast; default 1.",
+    },
+    step: { type: "boolean", help: "Send one event each time you press Enter." },
+    port: { type: "string", value: "PORT", help: "Port to listen on; default 4600. 0 means any free port." },
     "insecure-loopback": {
       type: "boolean",
-      help: "Anyone on this machine may listen, without a token. For recordings that may be heard.",
+      help: "Require no token: any program on this machine may listen. Use it only for recordings that anyone may hear.",
     },
-    json: { type: "boolean", help: "Print one JSON line once ready: http, ws, unix, grpc, token." },
+    json: { type: "boolean", help: "When ready, print one JSON line: http, ws, unix, grpc, token." },
   },
   examples: [
-    ["earshot replay session.jsonl", "Plays a recording. In another terminal: npx earshot listen"],
-    ["earshot replay session.jsonl --speed 4", "Four times as fast."],
-    ["earshot replay session.jsonl --step --port 0", "One event for each Enter, on any free port."],
+    ["earshot replay session.jsonl", "Serves a recording. Hear it in another terminal: npx earshot listen"],
+    ["earshot replay session.jsonl --speed 4", "Replays four times as fast."],
+    ["earshot replay session.jsonl --step --port 0", "Sends one event per Enter, on any free port."],
   ],
   exits: [
     [0, "Everything was sent."],
@@ -41,7 +45,7 @@ export default command({
     const [file] = args;
     if (file === undefined || file === "-")
       throw usage(
-        'Name the file to replay: earshot replay session.jsonl. "earshot capture -o session.jsonl" makes one.',
+        'Give the file to replay: earshot replay session.jsonl. "earshot capture -o session.jsonl" creates one.',
       );
     if (flags.step && flags.speed !== undefined) throw usage("Give either --speed or --step, not both.");
     const speed = flags.speed === undefined ? 1 : speedOf(flags.speed);
@@ -62,10 +66,10 @@ export default command({
       announce(io, flags.json, file, contents, serving);
       await Promise.race([audience.arrived, stopped(io)]);
       io.signal.throwIfAborted();
-      say(io, "A listener is there. It begins.");
+      say(io, "A listener is connected. The replay starts.");
       if (keys) say(io, "Press Enter for each event.");
       const left = await play(io, producer, file, keys ? stepwise(io, keys) : timed(io, speed));
-      say(io, "That was all. It ends when the last listener has left; Ctrl+C ends it now.");
+      say(io, "The replay is complete. It ends when the last listener has left. Ctrl+C ends it now.");
       await Promise.race([audience.gone(), stopped(io)]);
       io.signal.throwIfAborted();
       return left > 0 ? EXIT.failed : EXIT.ok;
@@ -80,7 +84,7 @@ export default command({
 function speedOf(text: string): number {
   const value = Number(text);
   if (/^\d+(?:\.\d+)?$/.test(text) && value >= 0.01 && value <= 1_000) return value;
-  throw usage(`--speed takes a factor from 0.01 to 1000, such as 2, not "${text}".`);
+  throw usage(`--speed needs a factor from 0.01 to 1000, such as 2, not "${text}".`);
 }
 
 function producerOf(file: string, { first, languages }: Contents, warn: (line: string) => void): Producer {
@@ -97,7 +101,7 @@ function producerOf(file: string, { first, languages }: Contents, warn: (line: s
     language,
     languages: others,
     warn,
-    // Whoever is cut off may come back; nobody is waited for much longer than that.
+    // A disconnected listener can resume, but the replay does not wait much longer than that.
     hub: { graceSeconds: 30, resumeSeconds: 60 },
   });
 }
@@ -116,7 +120,7 @@ function announce(io: Io, json: boolean, file: string, contents: Contents, servi
 
 const asSentence = ({ event, message }: LogEntry): string => message ?? event;
 
-/** Resolves when the event may go; false where nothing more may. */
+/** Resolves when the event may be sent: true, or false to end the replay. */
 type Cue = (event: AgentEvent, line: number) => Promise<boolean>;
 
 function timed(io: Io, speed: number): Cue {
@@ -134,7 +138,7 @@ const stepwise =
   (io: Io, enters: AsyncIterator<void>): Cue =>
   async (event, line) => {
     const { done } = await enters.next();
-    if (done) say(io, "Standard input has ended, so nothing more is sent.");
+    if (done) say(io, "Standard input has ended, so no more events are sent.");
     else say(io, `Line ${line}: ${describe(event)}`);
     return !done;
   };
@@ -147,7 +151,7 @@ function describe(event: AgentEvent): string {
   ).slice(0, 200);
 }
 
-/** One for every line of standard input. */
+/** Yields once per line of standard input. */
 async function* readEnters({ stdin, signal }: Io): AsyncGenerator<void> {
   const stop = () => stdin.destroy();
   signal.addEventListener("abort", stop, { once: true });
@@ -164,7 +168,7 @@ async function* readEnters({ stdin, signal }: Io): AsyncGenerator<void> {
 const isLast = ({ type }: AgentEvent): boolean =>
   /^aaep:agent\.session\.(?:completed|errored|cancelled)$/.test(type);
 
-/** Gives how much could not be sent. */
+/** Returns how many entries could not be sent. */
 async function play(io: Io, producer: Producer, file: string, cue: Cue): Promise<number> {
   let left = 0;
   let timestamp = "";
@@ -172,20 +176,20 @@ async function play(io: Io, producer: Producer, file: string, cue: Cue): Promise
   for await (const { line, event, wrong } of readRecording(io, file)) {
     try {
       if (!event) throw new Error(wrong);
-      if (ended.get(event.session_id)) throw new EarshotError("SEQ-03", "Its session has ended already.");
+      if (ended.get(event.session_id)) throw new EarshotError("SEQ-03", "Its session has already ended.");
       if (!(await cue(event, line))) break;
       const now = new Date().toISOString();
-      // A clock that is set back must not turn the order around.
+      // A clock that is set back must not reverse the order.
       timestamp = now > timestamp ? now : timestamp;
       await producer.relay({ ...event, timestamp }, { recorded: true });
       if (isLast(event)) ended.set(event.session_id, true);
-      // What was sent gets a chance to leave before there is more.
+      // Give the event time to be written before the next one.
       await nextTurn();
     } catch (error) {
       io.signal.throwIfAborted();
       left++;
       const { code, message } = error as Error & { code?: string };
-      say(io, `Line ${line} was left out: ${plain(message)}${code ? ` (${code})` : ""}`);
+      say(io, `Line ${line} was skipped: ${plain(message)}${code ? ` (${code})` : ""}`);
     }
   }
   return left;
@@ -193,7 +197,7 @@ async function play(io: Io, producer: Producer, file: string, cue: Cue): Promise
 
 /** When a recorded event is due: by its timestamp relative to the first one, divided by the speed. */
 export interface Pace {
-  /** Milliseconds to wait from `now` for an event recorded at `at`. */
+  /** Milliseconds from `now` until an event recorded at `at` is due. */
   wait(at: number, now: number): number;
 }
 
@@ -202,7 +206,7 @@ export function createPace(speed: number): Pace {
   let latest = 0;
   return {
     wait(at, now) {
-      // Sessions may be mixed, and clocks set back: nothing waits for a time that has passed in the recording.
+      // Sessions may be interleaved and clocks set back, so recorded time never goes backwards.
       if (!Number.isNaN(at)) latest = began ? Math.max(latest, at) : at;
       began ??= { recorded: latest, now };
       return Math.max(0, began.now + (latest - began.recorded) / speed - now);
@@ -212,18 +216,18 @@ export function createPace(speed: number): Pace {
 
 /** Who listens to a replay, according to the server's log: when the first one arrives, and when the last one has left. */
 export interface Audience {
-  /** Hand it every log entry. */
+  /** Pass every log entry of the server. */
   hear(entry: LogEntry): void;
   readonly arrived: Promise<void>;
-  /** Resolves once no subscription is left, or is left already. */
+  /** Resolves when no subscription is left. */
   gone(): Promise<void>;
   close(): void;
 }
 
-/** So long after a line dropped, whoever had it is looked for once more. */
+/** After a disconnect, check again after this time, when the subscription can no longer resume. */
 const LOST_MS = 65_000;
 
-/** `subscriptions`: how many there are, those included that dropped and may come back. */
+/** `subscriptions` returns their number, including disconnected ones that can still resume. */
 export function createAudience(subscriptions: () => number): Audience {
   let come = () => {};
   let leave: (() => void) | undefined;
@@ -239,7 +243,7 @@ export function createAudience(subscriptions: () => number): Audience {
     hear({ event }) {
       if (event === "stream_opened") come();
       if (event !== "stream_closed") return;
-      // The log speaks first, then the subscription goes.
+      // The log entry comes before the subscription is removed.
       setImmediate(look);
       clearTimeout(again);
       again = setTimeout(look, LOST_MS);

@@ -1,4 +1,4 @@
-/** `earshot serve`: your own agent from a module, with a log that survives a crash and a record of every decision. */
+/** `earshot serve`: runs an agent from a module, with a durable log and an audit record of every decision. */
 import { stat } from "node:fs/promises";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -28,41 +28,45 @@ export default command({
   takes: "<module>",
   most: 1,
   about:
-    "Runs an agent of yours. The module's default export is a function that is given { store, audit } and gives back a producer: export default ({ store, audit }) => createProducer({ agent_id, store, audit }). Everything it says is kept on disk before anybody hears it, and after a crash the same command goes on where it was.",
+    "Runs your own agent. The module's default export is a function that receives { store, audit } and returns a producer: export default ({ store, audit }) => createProducer({ agent_id, store, audit }). Everything the agent says is stored on disk before anyone hears it. After a crash, the same command continues where it stopped.",
   flags: {
     data: DATA_FLAG,
-    port: { type: "string", value: "PORT", help: "4600 by default; 0 takes any that is free." },
-    host: { type: "string", value: "ADDRESS", help: "127.0.0.1 by default: this machine only." },
+    port: { type: "string", value: "PORT", help: "Port to listen on; default 4600. 0 means any free port." },
+    host: {
+      type: "string",
+      value: "ADDRESS",
+      help: "Address to listen on; default 127.0.0.1, which only this machine can reach.",
+    },
     inspector: {
       type: "boolean",
-      help: "Offer the Inspector beyond this machine too, to admins. On this machine it is there anyway.",
+      help: "Also serve the Inspector to admins on other machines. On this machine it is always available.",
     },
-    "keep-days": { type: "string", value: "DAYS", help: "Older sessions go, once they have ended." },
+    "keep-days": { type: "string", value: "DAYS", help: "Delete ended sessions that are older than this." },
     "keep-mb": {
       type: "string",
       value: "MEGABYTES",
-      help: "Beyond this the oldest sessions go, once they have ended.",
+      help: "When the log is larger than this, delete the oldest ended sessions.",
     },
     "record-hashes": {
       type: "boolean",
-      help: "Keep only hashes of parameters and words in the record, not the words.",
+      help: "Store only hashes of parameters and texts in the audit record.",
     },
   },
   examples: [
-    ["earshot serve ./agent.mjs", "Serves it at http://127.0.0.1:4600, with its log in .earshot."],
+    ["earshot serve ./agent.mjs", "Serves the agent at http://127.0.0.1:4600, with its log in .earshot."],
     [
       "earshot serve ./agent.mjs --data /var/lib/planner --keep-days 90",
-      "With a log of its own, for three months.",
+      "Uses another directory, and keeps sessions for 90 days.",
     ],
   ],
   exits: [
-    [0, "It was stopped by its supervisor."],
-    [1, "The module, the port or the log failed; the message says which."],
+    [0, "Stopped by SIGTERM."],
+    [1, "The module, the port or the log failed. The message says which."],
   ],
   async run({ args: [module], flags, io }) {
     if (module === undefined)
       throw usage(
-        'Name your module: earshot serve ./agent.mjs. "earshot serve --help" shows what it exports.',
+        'Give your module: earshot serve ./agent.mjs. "earshot serve --help" says what it must export.',
       );
     const port = flags.port === undefined ? 4600 : wholeNumber("port", flags.port, { most: 65_535 });
     const options: ServeOptions = {
@@ -82,7 +86,7 @@ export default command({
     if (typeof made !== "function") {
       say(
         io,
-        `${plain(module)} brings a producer with a store of its own, so ${dataDirectory(io, flags.data)} is not used. To have its log kept there: ${SHAPE}.`,
+        `${plain(module)} exports a producer with its own store, so ${dataDirectory(io, flags.data)} is not used. To store its log there, write: ${SHAPE}.`,
       );
       return keepServing(io, made, options);
     }
@@ -101,7 +105,7 @@ export default command({
       const hashes = flags["record-hashes"] ? ({ params: "hash", words: "hash" } as const) : {};
       const record = createRecord({ store, warn: (sentence) => say(io, sentence), ...hashes });
       const producer = await start(made, record, module);
-      say(io, `The log is kept in ${directory}.`);
+      say(io, `The log is in ${directory}.`);
       return await keepServing(io, producer, { ...options, failed });
     } finally {
       await store.close();
@@ -109,7 +113,7 @@ export default command({
   },
 });
 
-/** Until somebody stops it, or its log fails: then nothing could be acknowledged any more (F04). */
+/** Serves until it is stopped or its log fails. A failed log can acknowledge nothing any more (F04). */
 async function keepServing(
   io: Io,
   producer: Producer,
@@ -120,13 +124,16 @@ async function keepServing(
     const { agent_name, agent_id } = producer.identity;
     print(io, `${plain(agent_name ?? agent_id)} is within earshot at ${serving.http}`);
     print(io, `Listen with: npx earshot listen ${serving.http}`);
-    // The token is for whoever sits here; in a log that others read it would be theirs too.
+    // The address contains the token, so print it in full only on a terminal, not in a log that others may read.
     if (serving.inspector !== undefined)
-      print(io, `See what listeners get: ${io.stdout.isTTY ? serving.inspector : `${serving.http}/`}`);
+      print(
+        io,
+        `To see in a browser what each listener gets: ${io.stdout.isTTY ? serving.inspector : `${serving.http}/`}`,
+      );
     say(io, "Stop with Ctrl+C.");
     const reason = await Promise.race([stopped(io), ...(failed ? [failed] : [])]);
     if (reason instanceof Error) throw new CommandError(reason.message);
-    say(io, "Stopping. Everyone who listens is told.");
+    say(io, "Stopping. Listeners are told to reconnect later.");
     return reason === "SIGINT" ? EXIT.interrupted : EXIT.ok;
   } finally {
     await serving.close();
@@ -141,14 +148,14 @@ async function load(io: Io, module: string): Promise<Make | Producer> {
   const path = resolve(io.cwd, module);
   const found = await stat(path).catch(() => undefined);
   if (!found?.isFile())
-    throw usage(`There is no module ${plain(module)}. Name a JavaScript file, such as ./agent.mjs.`);
+    throw usage(`There is no module ${plain(module)}. Give a JavaScript file, such as ./agent.mjs.`);
   let loaded: { default?: unknown };
   try {
     loaded = (await import(pathToFileURL(path).href)) as { default?: unknown };
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ERR_UNKNOWN_FILE_EXTENSION")
       throw new CommandError(
-        `${plain(module)} cannot be loaded: this Node runs JavaScript only. Compile it first and serve the .js or .mjs file.`,
+        `${plain(module)} cannot be loaded: this Node version runs only JavaScript. Compile it first, then serve the .js or .mjs file.`,
       );
     throw new CommandError(
       `${plain(module)} could not be loaded: ${(error as Error).stack ?? String(error)}`,
@@ -165,12 +172,12 @@ async function start(make: Make, { store, audit }: AuditLog, module: string): Pr
     made = await make({ store, audit });
   } catch (error) {
     throw new CommandError(
-      `${plain(module)} failed when it started: ${(error as Error).stack ?? String(error)}`,
+      `${plain(module)} failed while starting: ${(error as Error).stack ?? String(error)}`,
     );
   }
   if (isProducer(made)) return made;
   throw new CommandError(
-    `The function that ${plain(module)} exports must give back a producer. Write: ${SHAPE}.`,
+    `The function that ${plain(module)} exports must return a producer. Write: ${SHAPE}.`,
   );
 }
 

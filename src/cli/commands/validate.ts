@@ -1,8 +1,8 @@
-/** `earshot validate`: every message by the rules of messages, every stream by the rules of sessions. */
+/** `earshot validate`: checks each message against the message rules and each stream against the session rules. */
 import { REQUIREMENTS } from "../../conformance/requirements.ts";
 import { type AgentEvent, type Issue, type ParseOptions, parse } from "../../protocol/index.ts";
 import { command, EXIT, type Io, say, usage } from "../command.ts";
-import { count, openInput, plain, printed } from "../io.ts";
+import { count, openInput, plain, printLine } from "../io.ts";
 import { type Document, readDocuments } from "../json-documents.ts";
 import { createStreamCheck, type StreamCheck } from "../stream-check.ts";
 
@@ -25,35 +25,41 @@ export default command({
   takes: "[file...]",
   most: Number.MAX_SAFE_INTEGER,
   about:
-    "Checks AAEP messages, and the order of events in each session. Reads JSON Lines, a JSON array or single documents from files, or from standard input where no file is named. Errors are what a listener refuses; warnings are what a careful agent would not send.",
+    "Checks AAEP messages, and the order of events in each session. Reads JSON Lines, a JSON array or single documents from files, or from standard input if no file is given. An error is something a listener refuses. A warning is something a careful agent would not send.",
   flags: {
-    strict: { type: "boolean", help: "Warnings count as errors." },
-    tolerant: { type: "boolean", help: "Leave warnings out." },
-    "messages-only": { type: "boolean", help: "Check each message by itself, not the order of events." },
-    complete: { type: "boolean", help: "Every session must begin and end in its file." },
-    sampled: { type: "boolean", help: "States may be missing, as in what a slow listener was sent." },
+    strict: { type: "boolean", help: "Treat warnings as errors." },
+    tolerant: { type: "boolean", help: "Do not report warnings." },
+    "messages-only": { type: "boolean", help: "Check each message on its own, not the order of events." },
+    complete: { type: "boolean", help: "Require every session to start and end in its file." },
+    sampled: {
+      type: "boolean",
+      help: "Allow missing states, as in the stream of a listener with a rate limit.",
+    },
     type: {
       type: "string",
       value: "TYPE",
-      help: "Every message must be of this type, such as aaep:producer.manifest.",
+      help: "Require every message to have this type, such as aaep:producer.manifest.",
     },
     extension: {
       type: "string",
       value: "PREFIX=ADDRESS",
       multiple: true,
-      help: "An extension in use and the address that declares it. May be repeated; others are then errors.",
+      help: "An extension in use and the address that declares it. May be repeated. All other extensions are then errors.",
     },
-    explain: { type: "boolean", help: "After each finding, say what the requirement behind it asks for." },
+    explain: { type: "boolean", help: "After each finding, print the text of its requirement." },
     json: { type: "boolean", help: "One JSON object per message: file, line, ok, type, errors, warnings." },
   },
   examples: [
     ["earshot validate session.jsonl", "Checks a captured session."],
-    ["earshot validate --strict --explain session.jsonl", "As an agent's author would before a release."],
-    ["earshot capture http://127.0.0.1:4600 | earshot validate", "Checks an agent while it speaks."],
+    [
+      "earshot validate --strict --explain session.jsonl",
+      "Strictest check, with explanations, for example before a release.",
+    ],
+    ["earshot capture http://127.0.0.1:4600 | earshot validate", "Checks a running agent."],
   ],
   exits: [
     [0, "Everything is valid."],
-    [1, "Something is not valid, or there was nothing to check."],
+    [1, "Something is not valid, or there is nothing to check."],
     [2, "The command line is wrong, or a file cannot be read."],
   ],
   async run({ args, flags, io }) {
@@ -65,12 +71,12 @@ export default command({
     };
     const tally = { checked: 0, invalid: 0, warned: 0, unfinished: 0 };
     const show = async (result: Result): Promise<void> => {
-      if (flags.json) return printed(io, JSON.stringify(result));
-      for (const line of linesOf(result, flags.explain)) await printed(io, line);
+      if (flags.json) return printLine(io, JSON.stringify(result));
+      for (const line of linesOf(result, flags.explain)) await printLine(io, line);
     };
     const files = args.length > 0 ? args : ["-"];
     if (args.length === 0 && io.stdin.isTTY)
-      say(io, "Reading standard input. Type or paste messages, then press Ctrl+D. Or name a file.");
+      say(io, "Reading standard input. Type or paste messages, then press Ctrl+D. Or give a file.");
     try {
       for (const file of files) {
         const stream = flags["messages-only"] ? undefined : createStreamCheck(flags);
@@ -96,7 +102,7 @@ export default command({
         }
       }
     } catch (error) {
-      // Ctrl+C breaks off whatever is being read; what was checked until then still counts.
+      // Ctrl+C ends the reading. What was checked before that still counts.
       if (!io.signal.aborted) throw error;
     }
     if (!flags.json || io.signal.aborted) say(io, summary(tally, io));
@@ -157,7 +163,7 @@ const emptiness = (file: string): Result => ({
     {
       path: "",
       code: "empty",
-      message: "There is no message here. Give JSON Lines, an array or one document.",
+      message: "There is no message here. Use JSON Lines, an array or one document.",
     },
   ],
   warnings: [],
@@ -194,7 +200,7 @@ function reasonOf(ruling: string): string {
   const requirement = REQUIREMENTS.find(({ id }) => id === ruling);
   return requirement
     ? `${ruling}: ${requirement.text}`
-    : `${ruling} is a ruling of ours; PROTOCOL.md gives its reasons.`;
+    : `${ruling} is one of our rulings. PROTOCOL.md explains it.`;
 }
 
 function summary(

@@ -1,6 +1,6 @@
 /**
- * The demo agent: a household assistant that is a script and says so. It needs no network and no model, and for the same
- * requests it does the same things. Whatever it would change goes through the gate, as in a real agent.
+ * The demo agent: a household assistant that follows a script and says so. It needs no network and no model, and the same
+ * request always has the same result. Every act that would change something goes through the gate, as in a real agent.
  */
 
 import {
@@ -17,12 +17,12 @@ import {
 import { systemClock } from "../../subscriber/index.ts";
 import { PHRASES } from "./phrases/index.ts";
 import {
-  type Act,
   LANGUAGES,
   type Language,
   NOT_DONE,
   type Play,
   type Scenario,
+  type ScenarioContext,
   THAT_WAS_ALL,
 } from "./scenario.ts";
 import { languageOf, matchScenario, SCENARIOS, scenarioNamed } from "./scenarios.ts";
@@ -33,35 +33,35 @@ export const DEMO_ID = "earshot.demo";
 
 export interface DemoOptions extends Pick<ProducerOptions, "store" | "random" | "warn" | "audit"> {
   readonly clock?: Clock;
-  /** 1 is a lively human pace, 2 twice as fast. */
+  /** 1 is the normal speed, 2 is twice as fast. */
   readonly speed?: number;
-  /** Told of a scenario that failed in a way it was not meant to. */
+  /** Called when a scenario fails unexpectedly. */
   readonly failed?: (name: string, error: unknown) => void;
 }
 
 export interface Demo {
   readonly producer: Producer;
-  /** Does what a request asks for, as far as a script can, and gives the session's id at once. */
+  /** Starts the scenario that matches a request, and returns the session id at once. */
   start(text: string): string;
-  /** Plays a scenario by its name. */
+  /** Starts a scenario by name. */
   play(name: string): string;
-  /** Sessions that are under way. */
+  /** The number of running sessions. */
   readonly running: number;
   /**
-   * Goes on with what the process before this one left open. A script that is played again asks the same things, and what
-   * was asked or done before is neither asked nor done twice.
+   * Resumes sessions that the previous process left open. Scripts are idempotent: a replayed script makes the same calls,
+   * and nothing is asked or done twice.
    */
   recover(store: Pick<LogStore, "read">): Promise<void>;
-  /** Ends whatever is under way. */
+  /** Ends all running sessions. */
   stop(): Promise<void>;
 }
 
-/** A piece of text this often: some sixteen words a second. */
+/** Interval between chunks of text: about sixteen words per second. */
 const PIECE_MS = 180;
-/** More at once than anybody could follow is refused. */
+/** The most sessions at once; more are refused. */
 const MOST_SESSIONS = 64;
 const LONGEST_REQUEST = 4_000;
-/** Which script a session plays, for whoever has to go on with it. */
+/** Marks which script a session runs, so that it can be resumed. */
 const MARK = "earshot-demo:";
 const MARKED = new RegExp(`^${MARK}([a-z-]+):(${LANGUAGES.join("|")})$`);
 
@@ -77,9 +77,9 @@ export function createDemo(options: DemoOptions = {}): Demo {
     clock,
     ...rest,
   });
-  const under_way = new Map<Session, Promise<void>>();
+  const running = new Map<Session, Promise<void>>();
 
-  /** Plays to the end; a session that was stopped on the way is no failure. */
+  /** Runs a script to its end. A session that is stopped early is not a failure. */
   function perform(
     name: string,
     spec: SessionSpec | Session,
@@ -91,28 +91,31 @@ export function createDemo(options: DemoOptions = {}): Demo {
       .run(spec, async (opened) => {
         session = opened;
         try {
-          const closing = await play(createAct(opened, about));
+          const closing = await play(createContext(opened, about));
           if (!opened.ended) await opened.complete(closing ?? THAT_WAS_ALL);
         } catch (error) {
-          // What a scenario still tried after it was stopped is refused, and rightly.
+          // After the session was stopped, calls of the scenario fail as intended.
           if (!opened.ended) throw error;
         }
       })
       .catch((error: unknown) => failed?.(name, error))
-      .finally(() => under_way.delete(session));
-    under_way.set(session, done);
+      .finally(() => running.delete(session));
+    running.set(session, done);
     return { session, done };
   }
 
-  function createAct(session: Session, { language, request }: { language: Language; request: string }): Act {
+  function createContext(
+    session: Session,
+    { language, request }: { language: Language; request: string },
+  ): ScenarioContext {
     const { signal } = session;
     const stream = async (words: string, how: SayOptions): Promise<void> => {
       for (const piece of piecesOf(words, how.language ?? language)) {
         await session.say(piece, how);
-        await act.wait(PIECE_MS);
+        await context.wait(PIECE_MS);
       }
     };
-    const act: Act = {
+    const context: ScenarioContext = {
       session,
       language,
       request,
@@ -137,20 +140,20 @@ export function createDemo(options: DemoOptions = {}): Demo {
         return outcome.answered ? outcome.response : outcome.assumed;
       },
       async refused(summary) {
-        await act.say(summary);
+        await context.say(summary);
         return NOT_DONE;
       },
-      beside: (summary: Summary, play) =>
-        perform("beside", { summary, language, requested_by: "demo" }, { language, request }, play).done,
+      parallel: (summary: Summary, play) =>
+        perform("parallel", { summary, language, requested_by: "demo" }, { language, request }, play).done,
     };
-    return act;
+    return context;
   }
 
   function begin(scenario: Scenario, request: string, spoken: Language): string {
-    if (under_way.size >= MOST_SESSIONS) {
+    if (running.size >= MOST_SESSIONS) {
       throw new EarshotError(
         "too_many_sessions",
-        `${MOST_SESSIONS} demo sessions are under way already. Stop one, or wait until one has ended.`,
+        `${MOST_SESSIONS} demo sessions are already running. Stop one, or wait until one has ended.`,
       );
     }
     const language = scenario.language ?? spoken;
@@ -173,14 +176,13 @@ export function createDemo(options: DemoOptions = {}): Demo {
   return {
     producer,
     get running() {
-      return under_way.size;
+      return running.size;
     },
     start(text) {
       const request = text.trim();
-      if (request === "")
-        throw new EarshotError("no_request", 'Say what the demo should do, such as "Hello".');
+      if (request === "") throw new EarshotError("no_request", 'Give a request, such as "Hello".');
       if (request.length > LONGEST_REQUEST)
-        throw new EarshotError("long_request", `A request may have ${LONGEST_REQUEST} characters here.`);
+        throw new EarshotError("long_request", `A request can have at most ${LONGEST_REQUEST} characters.`);
       return begin(matchScenario(request), request, languageOf(request));
     },
     play(name) {
@@ -208,20 +210,20 @@ export function createDemo(options: DemoOptions = {}): Demo {
       }
     },
     async stop() {
-      const all = [...under_way];
+      const all = [...running];
       await Promise.all(all.map(([session]) => session.cancel({ by: "system", reason: "shutdown" })));
       await Promise.all(all.map(([, done]) => done));
     },
   };
 }
 
-/** Safe where nobody waits for it, as a session's own methods are: a scenario may be stopped anywhere. */
+/** Prevents an unhandled rejection if the caller does not await, because a scenario may be stopped at any point. */
 function unawaited<T>(work: Promise<T>): Promise<T> {
   work.catch(() => undefined);
   return work;
 }
 
-/** Not an error: the session ended while its scenario waited for something. */
+/** Not a failure: the session ended while its scenario was waiting. */
 class Stopped extends Error {}
 
 /** Splits text into chunks as a model would stream it: a few words at a time, never half a word. */

@@ -4,39 +4,39 @@
  */
 import type { ClarifySpec, SayOptions, Session, Summary } from "../../index.ts";
 
-/** What a scenario has in hand while it plays. */
-export interface Act {
+/** What a scenario can use while it runs. */
+export interface ScenarioContext {
   readonly session: Session;
-  /** The language the request came in. */
+  /** The language of the request. */
   readonly language: Language;
   readonly request: string;
-  /** Lets time pass, at the demo's speed. Rejects once the session has ended: then there is nothing more to play. */
+  /** Waits, at the demo's speed. Rejects if the session ends, which stops the scenario. */
   wait(ms: number): Promise<void>;
-  /** Streams text at the pace of somebody who types fast. Words in all languages are said in that of the request. */
+  /** Streams text like a model would. Of text in all languages, it uses the language of the request. */
   say(text: string | Words, options?: SayOptions): Promise<void>;
-  /** The answer as text in the request's language, or undefined where none came. */
+  /** Asks a question. Returns the answer, or undefined without one. */
   ask(spec: ClarifySpec): Promise<string | boolean | number | undefined>;
-  /** Says why something was not done, and gives the words to end with. */
+  /** Says why something was not done, and returns the closing words. */
   refused(summary: string): Promise<Words>;
-  /** Plays something beside this, in a session of its own. */
-  beside(summary: Summary, play: Play): Promise<void>;
+  /** Runs another script in parallel, in its own session. */
+  parallel(summary: Summary, play: Play): Promise<void>;
 }
 
-/** Gives the words the session ends with, where there are better ones than that this was all. */
-export type Play = (act: Act) => Promise<Summary | undefined> | Promise<void>;
+/** Returns the closing words of the session, if they are not the default ones. */
+export type Play = (context: ScenarioContext) => Promise<Summary | undefined> | Promise<void>;
 
 export interface Scenario {
-  /** For --scenario. */
+  /** The name for --scenario. */
   readonly name: string;
-  /** One line for whoever chooses. */
+  /** One line for the list of scenarios. */
   readonly about: string;
   /** The first thing a listener hears. */
   readonly opening: Summary;
-  /** A request that calls it up, by language. */
+  /** A request that selects it, by language. */
   readonly examples?: Partial<Words>;
-  /** Words that call it up, by language, each the beginning of a word; in Japanese any part of the text. */
+  /** Keywords that select it, by language. Each is a prefix of a word; in Japanese, any part of the text. */
   readonly keywords?: Partial<Words>;
-  /** Where its own language is not the request's. */
+  /** Its fixed language, if it ignores the language of the request. */
   readonly language?: Language;
   readonly tools?: readonly string[];
   readonly play: Play;
@@ -47,15 +47,15 @@ export const LANGUAGES = ["en", "es", "fr", "ar", "ja"] as const;
 export type Language = (typeof LANGUAGES)[number];
 export type Words = Readonly<Record<Language, string>>;
 
-/** The same words in every language from a function of what differs. */
+/** Builds the words in every language with a function. */
 export const wordsOf = (make: (language: Language) => string): Words =>
   Object.fromEntries(LANGUAGES.map((language) => [language, make(language)])) as Words;
 
-/** Several sentences as one, language by language. */
+/** Joins several sentences, language by language. */
 export const together = (...parts: readonly Words[]): Words =>
   wordsOf((language) => parts.map((part) => part[language]).join(language === "ja" ? "" : " "));
 
-/** Honesty comes first: nobody should believe that money moved. */
+/** Nobody should believe that money really moved. */
 export const PRETENDED: Words = {
   en: "This is a demo, so nothing real happened.",
   es: "Esto es una demostración: no ha pasado nada de verdad.",
@@ -64,7 +64,7 @@ export const PRETENDED: Words = {
   ja: "これはデモなので、実際には何も起きていません。",
 };
 
-/** For a question: what a yes would do here. */
+/** For questions: what a yes does in the demo. */
 export const PRETENDS: Words = {
   en: "In this demo nothing real happens.",
   es: "En esta demostración no pasa nada de verdad.",
@@ -73,7 +73,7 @@ export const PRETENDS: Words = {
   ja: "このデモでは実際には何も起きません。",
 };
 
-/** How a session ends where something was asked for and refused. */
+/** Closing words after a refusal. */
 export const NOT_DONE: Words = {
   en: "Nothing was done.",
   es: "No se ha hecho nada.",
@@ -82,7 +82,7 @@ export const NOT_DONE: Words = {
   ja: "何もしていません。",
 };
 
-/** How a session ends that had only something to say. */
+/** The default closing words. */
 export const THAT_WAS_ALL: Words = {
   en: "That was all.",
   es: "Eso es todo.",
@@ -91,7 +91,7 @@ export const THAT_WAS_ALL: Words = {
   ja: "以上です。",
 };
 
-/** Arabic-Indic and full-width digits as plain ones. */
+/** Converts Arabic-Indic and full-width digits to ASCII. */
 const plainDigits = (text: string): string =>
   text.replaceAll(/[\u0660-\u0669\u06f0-\u06f9\uff10-\uff19]/g, (digit) =>
     String(digit.codePointAt(0)! & 0x0f),
@@ -103,23 +103,23 @@ const MOST = 1_000_000;
 export function numberIn(text: string): number | undefined {
   const found = /\d[\d,.\u00a0\u202f]*/.exec(plainDigits(text))?.[0];
   if (found === undefined) return undefined;
-  // A mark before exactly three digits groups thousands; any other begins the cents.
+  // A separator before exactly three digits groups thousands; any other separates the cents.
   const whole = found.replaceAll(/[,.\u00a0\u202f](?=\d{3}(?!\d))/g, "").replace(",", ".");
   const value = Number.parseFloat(whole);
   return value > 0 && value <= MOST ? value : undefined;
 }
 
-/** A run of digits that is a name rather than an amount: a record's. */
+/** A record number: digits that are an id rather than an amount. */
 export const recordIn = (text: string): string | undefined => /\d{1,12}/.exec(plainDigits(text))?.[0];
 
 export const addressIn = (text: string): string | undefined =>
   /[A-Za-z0-9._%+-]{1,64}@[A-Za-z0-9.-]{1,190}\.[A-Za-z]{2,24}/.exec(text)?.[0];
 
-/** Somebody a thing goes to: a capitalised word after "to", "a" or "à". */
+/** A recipient: a capitalized word after "to", "a" or "à". */
 export const nameIn = (text: string): string | undefined =>
   /(?:^|\s)(?:to|for|a|para|à|pour)\s+(\p{Lu}\p{Ll}{1,30})(?![\p{L}@])/u.exec(text)?.[1];
 
-/** "I am in Lagos." names Lagos. */
+/** The place in an answer: "Lagos" in "I am in Lagos." */
 export const placeIn = (answer: string): string =>
   answer
     .trim()

@@ -42,9 +42,9 @@ export const HOUSEHOLD: readonly Scenario[] = [
   help,
 ];
 
-export const AWKWARD: readonly Scenario[] = [...QUESTIONS, ...OUTPUTS, ...SESSIONS];
+export const EDGE_CASES: readonly Scenario[] = [...QUESTIONS, ...OUTPUTS, ...SESSIONS];
 
-export const SCENARIOS: readonly Scenario[] = [...HOUSEHOLD, ...AWKWARD];
+export const SCENARIOS: readonly Scenario[] = [...HOUSEHOLD, ...EDGE_CASES];
 
 export function scenarioNamed(name: string): Scenario {
   const found = SCENARIOS.find((scenario) => scenario.name === name);
@@ -53,12 +53,12 @@ export function scenarioNamed(name: string): Scenario {
   const near = nearest(name, names);
   throw new EarshotError(
     "unknown_scenario",
-    `There is no scenario "${name}".${near ? ` Did you mean "${near}"?` : ""} "earshot demo --scenario list" names them all.`,
+    `There is no scenario "${name}".${near ? ` Did you mean "${near}"?` : ""} "earshot demo --scenario list" lists all scenarios.`,
   );
 }
 
-/** Small words that give a language in Latin letters away. */
-const SMALL: Readonly<Record<"en" | "es" | "fr", string>> = {
+/** Stop words that identify a language with Latin letters. */
+const STOP_WORDS: Readonly<Record<"en" | "es" | "fr", string>> = {
   en: "the a an my me to of and is are you please how what where i in with that this",
   es: "el la los las un una mi me de y es que por favor como cual donde en con para del quiero dime estoy",
   fr: "le la les un une mon ma mes moi de et est que s'il te vous plait comment quel ou en avec pour du je",
@@ -69,7 +69,7 @@ const fold = (text: string): string =>
     .toLowerCase()
     .normalize("NFKD")
     .replaceAll(/\p{Mn}/gu, "")
-    // Arabic writes these letters one way or the other.
+    // Arabic spelling varies between these letters.
     .replaceAll("\u0629", "\u0647")
     .replaceAll("\u0649", "\u064a");
 
@@ -80,18 +80,18 @@ const keywordsOf = ({ keywords = {} }: Scenario, language: Language): string[] =
     .split(" ")
     .filter((word) => word !== "");
 
-/** How many scenarios a word calls up: the fewer, the more it says. */
-const CALLED: ReadonlyMap<string, number> = (() => {
-  const called = new Map<string, number>();
+/** How many scenarios have a word as keyword: the fewer, the higher its weight. */
+const KEYWORD_COUNTS: ReadonlyMap<string, number> = (() => {
+  const counts = new Map<string, number>();
   for (const scenario of SCENARIOS)
     for (const language of LANGUAGES)
-      for (const word of keywordsOf(scenario, language)) called.set(word, (called.get(word) ?? 0) + 1);
-  return called;
+      for (const word of keywordsOf(scenario, language)) counts.set(word, (counts.get(word) ?? 0) + 1);
+  return counts;
 })();
 
 type Occurs = (keyword: string) => boolean;
 
-/** Japanese has no spaces; Arabic puts the article, "and", "to" and "with" in front of the word. */
+/** Japanese has no spaces. Arabic attaches the article, "and", "to" and "with" to the word. */
 function occursIn(text: string): Occurs {
   const folded = fold(text);
   const words = wordsIn(text).flatMap((word) => [word, word.replace(/^(?:[وبف]?(?:ال|لل)|[وبلف])/u, "")]);
@@ -104,8 +104,8 @@ function occursIn(text: string): Occurs {
 function best(occurs: Occurs): { scenario: Scenario; score: number } | undefined {
   const ranked = SCENARIOS.map((scenario) => {
     const found = new Set(LANGUAGES.flatMap((language) => keywordsOf(scenario, language)).filter(occurs));
-    const score = [...found].reduce((sum, word) => sum + 1 / CALLED.get(word)!, 0);
-    // Who says hello and asks for something wants the something.
+    const score = [...found].reduce((sum, word) => sum + 1 / KEYWORD_COUNTS.get(word)!, 0);
+    // A greeting plus a request is a request.
     return { scenario, score: scenario === hello ? Math.min(score, 0.01) : score };
   }).sort((a, b) => b.score - a.score);
   return ranked[0]!.score > 0 ? ranked[0] : undefined;
@@ -117,19 +117,19 @@ export function matchScenario(text: string): Scenario {
   if (named) return named;
   const exact = best(occursIn(text));
   if (exact) return exact.scenario;
-  const known = [...CALLED.keys()];
+  const known = [...KEYWORD_COUNTS.keys()];
   const meant = wordsIn(text).flatMap((word) => (word.length < 5 ? [] : (nearest(word, known) ?? [])));
   return best(occursIn(meant.join(" ")))?.scenario ?? help;
 }
 
-/** By its letters where they say it, else by the small words and the ones that call something up. */
+/** Detects the language by script, or else by stop words and keywords. */
 export function languageOf(text: string): Language {
   if (/[\u3040-\u30ff\u4e00-\u9fff]/.test(text)) return "ja";
   if (/[\u0600-\u06ff]/.test(text)) return "ar";
   const words = wordsIn(text);
   const occurs = occursIn(text);
   const scores = (["en", "es", "fr"] as const).map((language) => {
-    const small = new Set(SMALL[language].split(" "));
+    const small = new Set(STOP_WORDS[language].split(" "));
     const calls = SCENARIOS.flatMap((scenario) => keywordsOf(scenario, language)).filter(occurs);
     return { language, score: words.filter((word) => small.has(word)).length + new Set(calls).size };
   });

@@ -21,10 +21,10 @@ import { transfer } from "./household/bank.ts";
 export const DEFAULT_PORT = 4600;
 const LAST_PORT = 65_535;
 
-export interface HostOptions {
-  /** Undefined: the usual one, or any other if that is taken. */
+export interface DemoServerOptions {
+  /** Undefined means the default port, or another one if that is in use. */
   readonly port: number | undefined;
-  /** Where the store is; a new place that goes with the demo, by default. */
+  /** Directory of the store; by default a temporary one that is deleted at the end. */
   readonly data: string | undefined;
   readonly speed: number;
   readonly insecureLoopback: boolean;
@@ -33,13 +33,13 @@ export interface HostOptions {
   readonly warn: (sentence: string) => void;
 }
 
-export interface Host {
+export interface DemoServer {
   readonly demo: Demo;
   readonly serving: Serving;
   close(): Promise<void>;
 }
 
-export async function openHost(io: Io, options: HostOptions): Promise<Host> {
+export async function openDemoServer(io: Io, options: DemoServerOptions): Promise<DemoServer> {
   const data = options.data === undefined ? undefined : resolve(io.cwd, options.data);
   const directory = data ?? mkdtempSync(join(tmpdir(), "earshot-demo-"));
   let store: EmbeddedStore | undefined;
@@ -53,7 +53,7 @@ export async function openHost(io: Io, options: HostOptions): Promise<Host> {
       store,
       speed: options.speed,
       warn: options.warn,
-      failed: (name, error) => options.warn(`The scenario ${name} broke off: ${String(error)}`),
+      failed: (name, error) => options.warn(`The scenario ${name} failed: ${String(error)}`),
     });
     await demo.recover(store);
     const serving = await open(io, demo, options);
@@ -72,14 +72,19 @@ export async function openHost(io: Io, options: HostOptions): Promise<Host> {
   }
 }
 
-interface Ways {
+interface Endpoints {
   readonly port: number;
   readonly grpc: { readonly port: number } | false;
   readonly unix: { readonly path: string } | false;
 }
 
-/** What is tried in place of ways that could not be opened: other ports, another socket, or none. HTTP there must be. */
-function instead(error: unknown, tried: Ways, wanted: number | undefined, own: string): Ways | undefined {
+/** What to try next after an endpoint could not be opened: other ports, another socket, or none. HTTP is mandatory. */
+function fallback(
+  error: unknown,
+  tried: Endpoints,
+  wanted: number | undefined,
+  own: string,
+): Endpoints | undefined {
   const { code } = error as { code?: string };
   const { port, grpc, unix } = tried;
   if (code === "grpc_missing") return { ...tried, grpc: false };
@@ -92,34 +97,34 @@ function instead(error: unknown, tried: Ways, wanted: number | undefined, own: s
   return { ...tried, unix: unix.path === own ? false : { path: own } };
 }
 
-async function open(io: Io, demo: Demo, options: HostOptions): Promise<Serving> {
+async function open(io: Io, demo: Demo, options: DemoServerOptions): Promise<Serving> {
   const { port = DEFAULT_PORT, insecureLoopback, compat, log } = options;
   const common: ServeOptions = {
     insecureLoopback,
     tokenFile: tokenDirectory({ ...io.env }),
-    compat: compat && createDriverHook(demo, systemClock),
+    compat: compat && createTestDriverHook(demo, systemClock),
     routes: demoRoutes(demo),
     inspector: { prompt: DEMO_PATH, example: transfer.examples!.en! },
     log,
   };
   const runtime = io.env["XDG_RUNTIME_DIR"];
   const directory = runtime && isAbsolute(runtime) ? join(runtime, "aaep") : undefined;
-  // By convention an agent has one socket. Where a script starts several demos, each has its own.
+  // By convention an agent has one socket. If a script starts several demos, each needs its own.
   const own = socketPath(`${DEMO_ID}.${process.pid}`, directory);
-  let ways: Ways = {
+  let endpoints: Endpoints = {
     port,
     grpc: { port: port === 0 || port === LAST_PORT ? 0 : port + 1 },
     unix: { path: port === 0 ? own : socketPath(DEMO_ID, directory) },
   };
   for (;;) {
     try {
-      return await serve(demo.producer, { ...common, ...ways });
+      return await serve(demo.producer, { ...common, ...endpoints });
     } catch (error) {
-      const next = instead(error, ways, options.port, own);
+      const next = fallback(error, endpoints, options.port, own);
       if (!next) throw error;
       const { message } = error as Error;
-      log({ at: systemClock.timestamp(), level: "info", event: "tried_in_vain", message });
-      ways = next;
+      log({ at: systemClock.timestamp(), level: "info", event: "endpoint_unavailable", message });
+      endpoints = next;
     }
   }
 }
@@ -140,14 +145,14 @@ export const demoRoutes =
     try {
       body = await request.json();
     } catch {
-      return refuse(400, "bad_request", `That is no JSON. ${EXAMPLE}`);
+      return refuse(400, "bad_request", `The body is not JSON. ${EXAMPLE}`);
     }
     const { text, scenario } = (typeof body === "object" && body !== null ? body : {}) as Record<
       string,
       unknown
     >;
     if ((typeof text === "string") === (typeof scenario === "string"))
-      return refuse(400, "bad_request", `There must be one text, or one scenario. ${EXAMPLE}`);
+      return refuse(400, "bad_request", `Give either text or scenario. ${EXAMPLE}`);
     try {
       const session_id = typeof text === "string" ? demo.start(text) : demo.play(scenario as string);
       return Response.json({ session_id }, { status: 202 });
@@ -159,31 +164,31 @@ export const demoRoutes =
     }
   };
 
-type Tell = (message: Readonly<Record<string, unknown>>) => void;
+type Send = (message: Readonly<Record<string, unknown>>) => void;
 
-/** A driver may speak before its stream is open; so long it is waited for. */
+/** A driver may send input before it opens its stream. Wait this long for the stream. */
 const STREAM_MS = 2_000;
-const LOOK_MS = 25;
+const POLL_MS = 25;
 
-export function createDriverHook(
+export function createTestDriverHook(
   demo: Demo,
   clock: Clock,
-): (value: unknown, who: unknown, tell: Tell) => void {
-  const start = (text: string, tell: Tell): void => {
+): (value: unknown, who: unknown, send: Send) => void {
+  const start = (text: string, send: Send): void => {
     try {
-      tell({ kind: "user_input.received", session_id: demo.start(text) });
+      send({ kind: "user_input.received", session_id: demo.start(text) });
     } catch (error) {
-      tell({ kind: "user_input.refused", message: (error as Error).message });
+      send({ kind: "user_input.refused", message: (error as Error).message });
     }
   };
-  return (value, _who, tell) => {
+  return (value, _who, send) => {
     const { kind, text } = value as { kind?: unknown; text?: unknown };
     if (kind !== "user_input" || typeof text !== "string") return;
     const until = clock.now() + STREAM_MS;
-    const look = (): void => {
-      if (demo.producer.subscriptions > 0 || clock.now() >= until) return start(text, tell);
-      clock.timer(clock.now() + LOOK_MS, look);
+    const poll = (): void => {
+      if (demo.producer.subscriptions > 0 || clock.now() >= until) return start(text, send);
+      clock.timer(clock.now() + POLL_MS, poll);
     };
-    look();
+    poll();
   };
 }

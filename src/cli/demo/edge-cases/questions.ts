@@ -1,12 +1,16 @@
-/** Questions that do not go the easy way: taken back, left unanswered, changed, doubled, interrupting. */
-import type { Act, Scenario } from "../scenario.ts";
+/** Difficult questions: withdrawn, unanswered, changed, duplicated, interrupting. */
+import type { Scenario, ScenarioContext } from "../scenario.ts";
 
 const CONSEQUENCE =
   "The parcel is sent at once and cannot be called back. In this demo nothing real happens.";
 
-/** A question about something irreversible, put through the gate like any other. */
-const sendParcel = (act: Act, to: string, more: { timeout_seconds?: number; signal?: AbortSignal } = {}) =>
-  act.session.tool(
+/** A question about an irreversible act, through the gate like any other. */
+const sendParcel = (
+  context: ScenarioContext,
+  to: string,
+  more: { timeout_seconds?: number; signal?: AbortSignal } = {},
+) =>
+  context.session.tool(
     {
       tool: "send_parcel",
       summary: "Sending the parcel.",
@@ -18,21 +22,21 @@ const sendParcel = (act: Act, to: string, more: { timeout_seconds?: number; sign
       labels: { to: "To" },
       ...more,
     },
-    () => act.wait(500),
+    () => context.wait(500),
   );
 
 const questionWithdrawn: Scenario = {
   name: "question-withdrawn",
-  about: "A question that is taken back after three seconds.",
+  about: "A question that is withdrawn after three seconds.",
   opening: "Asking something I will take back.",
   language: "en",
-  async play(act) {
+  async play(context) {
     const back = new AbortController();
-    const asked = sendParcel(act, "Bruno", { signal: back.signal });
-    await act.wait(3_000);
+    const asked = sendParcel(context, "Bruno", { signal: back.signal });
+    await context.wait(3_000);
     back.abort();
     const sent = await asked;
-    await act.say(sent.ran ? "You were faster than I was. I pretended to send it." : sent.summary);
+    await context.say(sent.ran ? "You were faster than I was. I pretended to send it." : sent.summary);
   },
 };
 
@@ -41,9 +45,9 @@ const questionTimeout: Scenario = {
   about: "A question with fifteen seconds to answer: say nothing, or ask for more time.",
   opening: "Asking something with little time.",
   language: "en",
-  async play(act) {
-    const sent = await sendParcel(act, "Chidi", { timeout_seconds: 15 });
-    await act.say(sent.ran ? "I pretended to send it." : sent.summary);
+  async play(context) {
+    const sent = await sendParcel(context, "Chidi", { timeout_seconds: 15 });
+    await context.say(sent.ran ? "I pretended to send it." : sent.summary);
   },
 };
 
@@ -52,8 +56,8 @@ const twoQuestions: Scenario = {
   about: "Three questions in two sessions at the same time.",
   opening: "Asking about two parcels.",
   language: "en",
-  async play(act) {
-    const other = act.beside("Asking about dinner meanwhile.", async (beside) => {
+  async play(context) {
+    const other = context.parallel("Asking about dinner meanwhile.", async (beside) => {
       const spicy = await beside.ask({
         question: "Should dinner be spicy?",
         kinds: ["yes_no"],
@@ -61,9 +65,9 @@ const twoQuestions: Scenario = {
       });
       await beside.say(spicy ? "Spicy it is. " : "Not spicy, then. ");
     });
-    const [first, second] = await Promise.all([sendParcel(act, "Dalia"), sendParcel(act, "Emeka")]);
-    await act.say(`Dalia: ${first.ran ? "pretended to send" : "not sent"}. `);
-    await act.say(`Emeka: ${second.ran ? "pretended to send" : "not sent"}. `);
+    const [first, second] = await Promise.all([sendParcel(context, "Dalia"), sendParcel(context, "Emeka")]);
+    await context.say(`Dalia: ${first.ran ? "pretended to send" : "not sent"}. `);
+    await context.say(`Emeka: ${second.ran ? "pretended to send" : "not sent"}. `);
     await other;
   },
 };
@@ -73,14 +77,14 @@ const questionDuringOutput: Scenario = {
   about: "A question that arrives in the middle of a sentence.",
   opening: "Talking, and then asking in between.",
   language: "en",
-  async play(act) {
-    const talking = act.say(
+  async play(context) {
+    const talking = context.say(
       "I will tell you a long story about a parcel that travelled around the world and never came back, although everybody waited for it. ",
     );
-    await act.wait(700);
-    const sent = await sendParcel(act, "Fatima");
+    await context.wait(700);
+    const sent = await sendParcel(context, "Fatima");
     await talking;
-    await act.say(sent.ran ? "I pretended to send it. " : `${sent.summary} `);
+    await context.say(sent.ran ? "I pretended to send it. " : `${sent.summary} `);
   },
 };
 
@@ -89,10 +93,10 @@ const diesMidQuestion: Scenario = {
   about: "The agent fails while its question is open.",
   opening: "Asking, and then failing.",
   language: "en",
-  async play(act) {
-    const asked = sendParcel(act, "Goran").catch(() => undefined);
-    await act.wait(3_000);
-    await act.session.fail({
+  async play(context) {
+    const asked = sendParcel(context, "Goran").catch(() => undefined);
+    await context.wait(3_000);
+    await context.session.fail({
       summary: "The agent broke off. Nothing was sent.",
       category: "transient",
       code: "AGENT_FAILED",
@@ -105,11 +109,11 @@ const diesMidQuestion: Scenario = {
 
 const longQuestion: Scenario = {
   name: "long-question",
-  about: "A question with a very long consequence, many values, and one that stays hidden.",
+  about: "A question with a very long consequence, many values, and a secret one.",
   opening: "Asking a long question.",
   language: "en",
-  async play(act) {
-    const sent = await act.session.tool(
+  async play(context) {
+    const sent = await context.session.tool(
       {
         tool: "sign_contract",
         summary: "Signing the contract.",
@@ -131,9 +135,9 @@ const longQuestion: Scenario = {
         secret: ["pin"],
         modifiable: ["months"],
       },
-      () => act.wait(500),
+      () => context.wait(500),
     );
-    await act.say(sent.ran ? "I pretended to sign it." : sent.summary);
+    await context.say(sent.ran ? "I pretended to sign it." : sent.summary);
   },
 };
 
@@ -142,41 +146,41 @@ const manyChoices: Scenario = {
   about: "A question with twenty-six choices.",
   opening: "Offering far too many choices.",
   language: "en",
-  async play(act) {
+  async play(context) {
     const choices = Array.from({ length: 26 }, (_, i) => {
       const letter = String.fromCharCode(65 + i);
       return { value: letter.toLowerCase(), label: `Seat ${letter}` };
     });
-    const seat = await act.ask({ question: "Which seat would you like?", choices, default: "a" });
-    await act.say(`Seat ${String(seat).toUpperCase()}. I pretended to keep it.`);
+    const seat = await context.ask({ question: "Which seat would you like?", choices, default: "a" });
+    await context.say(`Seat ${String(seat).toUpperCase()}. I pretended to keep it.`);
   },
 };
 
 const lookAlike: Scenario = {
   name: "look-alike",
-  about: "A question whose recipient has look-alike letters and a hidden mark in its name.",
+  about: "A question whose recipient has look-alike letters and an invisible character in the name.",
   opening: "Asking about somebody who is not who they seem.",
   language: "en",
-  async play(act) {
+  async play(context) {
     // The first letters are Cyrillic, and there is an invisible joiner in the middle.
-    const sent = await sendParcel(act, "\u0420\u0430ul\u2060ina");
-    await act.say(sent.ran ? "I pretended to send it." : sent.summary);
+    const sent = await sendParcel(context, "\u0420\u0430ul\u2060ina");
+    await context.say(sent.ran ? "I pretended to send it." : sent.summary);
   },
 };
 
 const changedQuestion: Scenario = {
   name: "changed-question",
-  about: "A question is taken back and comes again with another value.",
+  about: "A question that is withdrawn and asked again with another value.",
   opening: "Asking, and then changing my mind.",
   language: "en",
-  async play(act) {
+  async play(context) {
     const back = new AbortController();
-    const first = sendParcel(act, "Hana", { signal: back.signal });
-    await act.wait(2_000);
+    const first = sendParcel(context, "Hana", { signal: back.signal });
+    await context.wait(2_000);
     back.abort();
-    if ((await first).ran) return act.say("You were faster than I was. I pretended to send it.");
-    const second = await sendParcel(act, "Hana Kovac");
-    await act.say(second.ran ? "I pretended to send it." : second.summary);
+    if ((await first).ran) return context.say("You were faster than I was. I pretended to send it.");
+    const second = await sendParcel(context, "Hana Kovac");
+    await context.say(second.ran ? "I pretended to send it." : second.summary);
   },
 };
 

@@ -1,4 +1,4 @@
-/** The bank: a look that harms nobody, and the transfer that this project is about. */
+/** The bank: reading a balance, and the transfer, which is irreversible and high-risk. */
 import { nameIn, numberIn, PRETENDED, PRETENDS, type Scenario, together, type Words } from "../scenario.ts";
 
 const LOOKING: Words = {
@@ -53,9 +53,11 @@ export const balance: Scenario = {
     ar: "رصيد رصيدي حساب",
     ja: "残高",
   },
-  async play(act) {
-    await act.session.tool({ tool: "fetch_balance", summary: LOOKING, done: BALANCE }, () => act.wait(900));
-    await act.say(BALANCE);
+  async play(context) {
+    await context.session.tool({ tool: "fetch_balance", summary: LOOKING, done: BALANCE }, () =>
+      context.wait(900),
+    );
+    await context.say(BALANCE);
     return PRETENDED;
   },
 };
@@ -85,10 +87,10 @@ export const transfer: Scenario = {
     ar: "حول تحويل ادفع نقود دولار المدخرات مدخرات",
     ja: "振り込 振込 送金 貯金 ドル お金",
   },
-  async play(act) {
-    const { session, request } = act;
+  async play(context) {
+    const { session, request } = context;
     const params = { amount: numberIn(request) ?? 500, to: nameIn(request) ?? "savings" };
-    await session.tool({ tool: "fetch_balance", summary: LOOKING, done: BALANCE }, () => act.wait(900));
+    await session.tool({ tool: "fetch_balance", summary: LOOKING, done: BALANCE }, () => context.wait(900));
     const sent = await session.tool(
       {
         tool: "transfer_money",
@@ -137,13 +139,13 @@ export const transfer: Scenario = {
         },
       },
       async (approved) => {
-        await act.wait(1_200);
+        await context.wait(1_200);
         return approved;
       },
     );
-    if (!sent.ran) return act.refused(sent.summary);
+    if (!sent.ran) return context.refused(sent.summary);
     const [sum, whom] = [money(sent.value.amount), recipient(sent.value.to)];
-    await act.say({
+    await context.say({
       en: `I pretended to transfer ${sum.en} to ${whom.en}.`,
       es: `He simulado transferir ${sum.es} a ${whom.es}.`,
       fr: `J'ai fait semblant de virer ${sum.fr} à ${whom.fr}.`,

@@ -1,4 +1,4 @@
-/** Calendar and kitchen: a booking that can be undone, a number, a choice, a yes or no. */
+/** Calendar and kitchen: a reversible booking, and questions for a number, a choice, a yes or no. */
 import { PRETENDED, PRETENDS, type Scenario, together, type Words } from "../scenario.ts";
 
 export const room: Scenario = {
@@ -26,8 +26,8 @@ export const room: Scenario = {
     ar: "احجز حجز غرفه اجتماع موعد",
     ja: "会議室 予約 予定",
   },
-  async play(act) {
-    const { session } = act;
+  async play(context) {
+    const { session } = context;
     await session.tool(
       {
         tool: "find_room",
@@ -46,7 +46,7 @@ export const room: Scenario = {
           ja: "庭の間は明日の午後2時に空いています。",
         },
       },
-      () => act.wait(900),
+      () => context.wait(900),
     );
     const booked = await session.tool(
       {
@@ -84,9 +84,9 @@ export const room: Scenario = {
           hour: { en: "Time", es: "Hora", fr: "Heure", ar: "الوقت", ja: "時刻" },
         },
       },
-      () => act.wait(900),
+      () => context.wait(900),
     );
-    if (!booked.ran) return act.refused(booked.summary);
+    if (!booked.ran) return context.refused(booked.summary);
     const kept: Words = {
       en: "I pretended to book the garden room for tomorrow at 2 pm.",
       es: "He simulado reservar la sala del jardín para mañana a las 14:00.",
@@ -94,7 +94,7 @@ export const room: Scenario = {
       ar: "تظاهرت بحجز غرفة الحديقة غدًا الساعة الثانية ظهرًا.",
       ja: "明日の午後2時に庭の間を予約したことにしました。",
     };
-    await act.say(kept);
+    await context.say(kept);
     return PRETENDED;
   },
 };
@@ -123,9 +123,9 @@ export const timer: Scenario = {
     ar: "مؤقت منبه ذكرني دقائق",
     ja: "タイマー アラーム",
   },
-  async play(act) {
-    const { session } = act;
-    const answer = await act.ask({
+  async play(context) {
+    const { session } = context;
+    const answer = await context.ask({
       question: {
         en: "How many minutes?",
         es: "¿Cuántos minutos?",
@@ -138,7 +138,7 @@ export const timer: Scenario = {
     });
     const minutes = Math.min(10, Math.max(1, Math.round(Number(answer ?? 3))));
     for (let minute = 1; minute <= minutes; minute++) {
-      await act.wait(1_000);
+      await context.wait(1_000);
       const left = minutes - minute;
       await session.progress({
         percent: Math.round((minute / minutes) * 100),
@@ -151,7 +151,7 @@ export const timer: Scenario = {
         },
       });
     }
-    await act.say({
+    await context.say({
       en: `The timer rang. Each of its ${minutes} minutes was a second long.`,
       es: `Ha sonado el temporizador. Cada minuto (${minutes}) duró un segundo.`,
       fr: `Le minuteur a sonné. Chaque minute (${minutes}) a duré une seconde.`,
@@ -186,7 +186,7 @@ export const dinner: Scenario = {
     ar: "عشاء طبخ وصفه طعام اختر",
     ja: "夕食 料理 ごはん",
   },
-  async play(act) {
+  async play(context) {
     const dishes: Readonly<Record<string, Words>> = {
       soup: {
         en: "Lentil soup",
@@ -210,7 +210,7 @@ export const dinner: Scenario = {
         ja: "きのこごはん",
       },
     };
-    const dish = await act.ask({
+    const dish = await context.ask({
       question: {
         en: "Which dish would you like?",
         es: "¿Qué plato quieres?",
@@ -221,7 +221,7 @@ export const dinner: Scenario = {
       choices: Object.entries(dishes).map(([value, label]) => ({ value, label })),
       default: "soup",
     });
-    const spicy = await act.ask({
+    const spicy = await context.ask({
       question: {
         en: "Should it be spicy?",
         es: "¿Lo quieres picante?",
@@ -233,7 +233,7 @@ export const dinner: Scenario = {
       default: false,
     });
     const name = dishes[String(dish)] ?? dishes["soup"]!;
-    await act.say({
+    await context.say({
       en: `Dinner is ${name.en.toLowerCase()}, ${spicy ? "and it is spicy" : "and it is mild"}.`,
       es: `La cena es ${name.es.toLowerCase()}, ${spicy ? "picante" : "sin picante"}.`,
       fr: `Au dîner : ${name.fr.toLowerCase()}, ${spicy ? "épicé" : "doux"}.`,

@@ -1,9 +1,9 @@
-/** Tools that only look: fetching something, and running a project's tests with progress and code in the answer. */
+/** Read-only tools: fetching data, and running tests with progress and with code in the answer. */
 import { PRETENDED, type Scenario, type Words, wordsOf } from "../scenario.ts";
 
 export const fetchData: Scenario = {
   name: "fetch",
-  about: "A tool is called and its result told.",
+  about: "A tool call and its result.",
   opening: {
     en: "Fetching some data.",
     es: "Obteniendo datos.",
@@ -26,8 +26,8 @@ export const fetchData: Scenario = {
     ar: "اداه جلب بيانات",
     ja: "データ 道具",
   },
-  async play(act) {
-    await act.session.tool(
+  async play(context) {
+    await context.session.tool(
       {
         tool: "fetch_data",
         summary: {
@@ -38,9 +38,9 @@ export const fetchData: Scenario = {
           ja: "数字を取得しています。",
         },
       },
-      () => act.wait(800),
+      () => context.wait(800),
     );
-    await act.say({
+    await context.say({
       en: "There are three entries: 4, 8 and 15. I made them up.",
       es: "Hay tres valores: 4, 8 y 15. Me los he inventado.",
       fr: "Il y a trois valeurs : 4, 8 et 15. Je les ai inventées.",
@@ -91,8 +91,8 @@ export const tests: Scenario = {
     ar: "شيفره اختبارات اصلح برنامج",
     ja: "コード テスト 直して",
   },
-  async play(act) {
-    const { session } = act;
+  async play(context) {
+    const { session } = context;
     await session.tool(
       {
         tool: "run_tests",
@@ -107,13 +107,13 @@ export const tests: Scenario = {
       },
       async () => {
         for (const percent of [25, 50, 75, 100]) {
-          await act.wait(900);
+          await context.wait(900);
           await session.progress({ percent, eta_ms: (100 - percent) * 40 });
         }
       },
     );
     const answer = wordsOf((language) => `${FOUND[language]}${CHANGE}`);
-    await act.say(answer, { content_type: "text/markdown" });
+    await context.say(answer, { content_type: "text/markdown" });
     return PRETENDED;
   },
 };

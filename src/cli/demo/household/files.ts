@@ -1,4 +1,4 @@
-/** Files: something that is gone for good, and something so harmless that silence may mean yes. */
+/** Files: an irreversible deletion, and a low-risk reversible act whose default is accept. */
 import { PRETENDED, PRETENDS, recordIn, type Scenario, together } from "../scenario.ts";
 
 export const deletion: Scenario = {
@@ -26,10 +26,10 @@ export const deletion: Scenario = {
     ar: "احذف حذف امسح السجل سجل",
     ja: "削除 記録 消して",
   },
-  async play(act) {
-    const record = recordIn(act.request) ?? "12345";
-    await act.wait(600);
-    const deleted = await act.session.tool(
+  async play(context) {
+    const record = recordIn(context.request) ?? "12345";
+    await context.wait(600);
+    const deleted = await context.session.tool(
       {
         tool: "delete_record",
         summary: {
@@ -61,10 +61,10 @@ export const deletion: Scenario = {
         ),
         labels: { record: { en: "Record", es: "Registro", fr: "Fiche", ar: "السجل", ja: "記録" } },
       },
-      () => act.wait(900),
+      () => context.wait(900),
     );
-    if (!deleted.ran) return act.refused(deleted.summary);
-    await act.say({
+    if (!deleted.ran) return context.refused(deleted.summary);
+    await context.say({
       en: `I pretended to delete record ${record}.`,
       es: `He simulado borrar el registro ${record}.`,
       fr: `J'ai fait semblant de supprimer la fiche ${record}.`,
@@ -100,9 +100,9 @@ export const tidy: Scenario = {
     ar: "رتب نظف الملفات ملفاتي تاكيد",
     ja: "整理 片付け ダウンロード 確認",
   },
-  async play(act) {
-    const { session } = act;
-    await act.wait(600);
+  async play(context) {
+    const { session } = context;
+    await context.wait(600);
     const agreed = await session.confirm({
       action: {
         en: "Move three old files to the trash.",
@@ -125,12 +125,12 @@ export const tidy: Scenario = {
       irreversible: false,
       default: "accept",
     });
-    if (!agreed.accepted) return act.refused(agreed.summary);
+    if (!agreed.accepted) return context.refused(agreed.summary);
     for (let step = 1; step <= 3; step++) {
-      await act.wait(500);
+      await context.wait(500);
       await session.progress({ step, total_steps: 3 });
     }
-    await act.say({
+    await context.say({
       en: "I pretended to move three files to the trash.",
       es: "He simulado mover tres archivos a la papelera.",
       fr: "J'ai fait semblant de mettre trois fichiers à la corbeille.",

@@ -1,4 +1,4 @@
-/** Mail: what is sent cannot be called back, so it is read out first. */
+/** Mail: irreversible once sent, so it is read out first. */
 import { addressIn, nameIn, PRETENDED, PRETENDS, type Scenario, together, type Words } from "../scenario.ts";
 
 const SUBJECT: Words = {
@@ -34,8 +34,8 @@ export const mail: Scenario = {
     ar: "بريد ارسل رساله اكتب",
     ja: "メール 送って 手紙",
   },
-  async play(act) {
-    const { session, request } = act;
+  async play(context) {
+    const { session, request } = context;
     const to = addressIn(request) ?? `${(nameIn(request) ?? "maria").toLowerCase()}@example.com`;
     await session.state("thinking", {
       en: "Drafting a short greeting.",
@@ -44,7 +44,7 @@ export const mail: Scenario = {
       ar: "أكتب تحية قصيرة.",
       ja: "短いあいさつを書いています。",
     });
-    await act.wait(700);
+    await context.wait(700);
     const sent = await session.tool(
       {
         tool: "send_email",
@@ -57,7 +57,7 @@ export const mail: Scenario = {
         },
         risk: "medium",
         irreversible: true,
-        params: { to, subject: SUBJECT[act.language] },
+        params: { to, subject: SUBJECT[context.language] },
         modifiable: ["subject"],
         action: ({ to: whom, subject }) => ({
           en: `Send an email to ${whom} with the subject "${subject}".`,
@@ -81,10 +81,10 @@ export const mail: Scenario = {
           subject: { en: "Subject", es: "Asunto", fr: "Objet", ar: "الموضوع", ja: "件名" },
         },
       },
-      () => act.wait(900),
+      () => context.wait(900),
     );
-    if (!sent.ran) return act.refused(sent.summary);
-    await act.say({
+    if (!sent.ran) return context.refused(sent.summary);
+    await context.say({
       en: `I pretended to send the email to ${to}.`,
       es: `He simulado enviar el correo a ${to}.`,
       fr: `J'ai fait semblant d'envoyer le courriel à ${to}.`,

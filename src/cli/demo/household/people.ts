@@ -1,9 +1,9 @@
-/** Asking a person something, and passing a matter on to one. */
+/** A clarifying question in free text, and a handoff to a person. */
 import { PRETENDED, placeIn, type Scenario, together } from "../scenario.ts";
 
 export const weather: Scenario = {
   name: "weather",
-  about: "A question in free text, with an assumption where no answer comes.",
+  about: "A question in free text, with an assumption if no answer comes.",
   opening: {
     en: "Asking about the weather.",
     es: "Preguntando por el tiempo.",
@@ -26,9 +26,9 @@ export const weather: Scenario = {
     ar: "طقس اين موقع اسالني",
     ja: "天気 どこに 場所",
   },
-  async play(act) {
-    const { session } = act;
-    const answer = await act.ask({
+  async play(context) {
+    const { session } = context;
+    const answer = await context.ask({
       question: {
         en: "Where are you?",
         es: "¿Dónde estás?",
@@ -57,9 +57,9 @@ export const weather: Scenario = {
           ja: `${place}の天気を調べています。`,
         },
       },
-      () => act.wait(900),
+      () => context.wait(900),
     );
-    await act.say(
+    await context.say(
       together(
         {
           en: `In ${place} it is 24 degrees, with light clouds.`,
@@ -104,9 +104,9 @@ export const human: Scenario = {
     ar: "انسان شخص موظف حولني",
     ja: "人間 担当者 オペレーター",
   },
-  async play(act) {
-    const { session } = act;
-    await act.wait(600);
+  async play(context) {
+    const { session } = context;
+    await context.wait(600);
     await session.handoff({
       reason: {
         en: "You asked for a person.",
@@ -116,10 +116,10 @@ export const human: Scenario = {
         ja: "担当者を希望されたためです。",
       },
       target_kind: "human",
-      packaged_context: { request: act.request.slice(0, 500) },
+      packaged_context: { request: context.request.slice(0, 500) },
       urgency: "low",
     });
-    await act.wait(600);
+    await context.wait(600);
     return together(
       {
         en: "Handed over.",

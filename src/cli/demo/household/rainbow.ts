@@ -143,7 +143,7 @@ export const rainbow: Scenario = {
     ar: "اشرح قوس قزح خطوه",
     ja: "虹 説明",
   },
-  async play(act) {
-    await act.say(ANSWER, { content_type: "text/markdown" });
+  async play(context) {
+    await context.say(ANSWER, { content_type: "text/markdown" });
   },
 };

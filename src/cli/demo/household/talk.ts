@@ -1,4 +1,4 @@
-/** Words only: a greeting, what can be asked, a fact, a paragraph. */
+/** Text only: a greeting, help, a fact, a paragraph. */
 import { type Scenario, together, type Words } from "../scenario.ts";
 
 const I_AM: Words = {
@@ -31,15 +31,15 @@ export const hello: Scenario = {
     ar: "مرحبا اهلا السلام سلام",
     ja: "こんにちは おはよう もしもし",
   },
-  async play(act) {
-    await act.say(BRIEFLY.test(act.request) ? I_AM : together(I_AM, CAN_DO));
+  async play(context) {
+    await context.say(BRIEFLY.test(context.request) ? I_AM : together(I_AM, CAN_DO));
   },
 };
 
-/** What unknown requests get. */
+/** The answer to unknown requests. */
 export const help: Scenario = {
   name: "help",
-  about: "What the demo can do; also the answer to what it does not understand.",
+  about: "What the demo can do; also the answer to unknown requests.",
   opening: {
     en: "Looking for something I can do.",
     es: "Buscando algo que pueda hacer.",
@@ -61,7 +61,7 @@ export const help: Scenario = {
     ar: "مساعده يمكنك تستطيع",
     ja: "何ができ 助けて ヘルプ",
   },
-  async play(act) {
+  async play(context) {
     const only: Words = {
       en: "I am a script and know only a few things, so I did nothing.",
       es: "Soy un guion y sé pocas cosas, así que no he hecho nada.",
@@ -69,7 +69,7 @@ export const help: Scenario = {
       ar: "أنا برنامج مكتوب ولا أعرف إلا أشياء قليلة، لذلك لم أفعل شيئًا.",
       ja: "私は台本なので、できることは少しだけです。何も実行していません。",
     };
-    await act.say(together(only, CAN_DO));
+    await context.say(together(only, CAN_DO));
   },
 };
 
@@ -91,8 +91,8 @@ export const fact: Scenario = {
     ja: "月の豆知識を教えて",
   },
   keywords: { en: "moon fact", es: "luna dato", fr: "lune fait", ar: "القمر معلومه", ja: "月の 豆知識" },
-  async play(act) {
-    await act.say({
+  async play(context) {
+    await context.say({
       en: "The moon moves away from the earth by almost four centimetres every year.",
       es: "La luna se aleja de la tierra casi cuatro centímetros cada año.",
       fr: "La lune s'éloigne de la terre de presque quatre centimètres chaque année.",
@@ -126,8 +126,8 @@ export const paragraph: Scenario = {
     ar: "اكتب فقره جمل قصه",
     ja: "文章 書いて 物語",
   },
-  async play(act) {
-    await act.say({
+  async play(context) {
+    await context.say({
       en: "The kettle sings before the house is awake. Rain taps the window, and nobody hurries. By the second cup, the day has a plan.",
       es: "La tetera canta antes de que despierte la casa. La lluvia toca la ventana y nadie tiene prisa. Con la segunda taza, el día ya tiene un plan.",
       fr: "La bouilloire chante avant que la maison s'éveille. La pluie tape à la fenêtre et personne ne se presse. À la deuxième tasse, la journée a un plan.",

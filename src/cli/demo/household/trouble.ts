@@ -1,4 +1,4 @@
-/** What goes wrong, and how a person hears of it: a missing tool, an error with a remedy, something called off. */
+/** Failures: a missing tool, an error with a remedy, a task that the agent cancels. */
 import { PRETENDED, type Scenario, together } from "../scenario.ts";
 
 export const unknownTool: Scenario = {
@@ -25,8 +25,8 @@ export const unknownTool: Scenario = {
     ar: "اداه غير موجوده",
     ja: "存在しない 道具",
   },
-  async play(act) {
-    const { session } = act;
+  async play(context) {
+    const { session } = context;
     await session
       .tool(
         {
@@ -47,7 +47,7 @@ export const unknownTool: Scenario = {
           },
         },
         async () => {
-          await act.wait(500);
+          await context.wait(500);
           throw new Error("no_such_tool");
         },
       )
@@ -78,7 +78,7 @@ export const unknownTool: Scenario = {
 
 export const printer: Scenario = {
   name: "error",
-  about: "An error that a person can put right, with a hint.",
+  about: "An error that a person can fix, with a hint.",
   opening: {
     en: "Printing a letter.",
     es: "Imprimiendo una carta.",
@@ -101,8 +101,8 @@ export const printer: Scenario = {
     ar: "اطبع طابعه رساله خطا",
     ja: "印刷 手紙 エラー 失敗",
   },
-  async play(act) {
-    const { session } = act;
+  async play(context) {
+    const { session } = context;
     await session
       .tool(
         {
@@ -123,7 +123,7 @@ export const printer: Scenario = {
           },
         },
         async () => {
-          await act.wait(1_000);
+          await context.wait(1_000);
           throw new Error("out of paper");
         },
       )
@@ -154,7 +154,7 @@ export const printer: Scenario = {
 
 export const calledOff: Scenario = {
   name: "cancel",
-  about: "The agent begins something and calls it off itself.",
+  about: "The agent starts a task and cancels it itself.",
   opening: {
     en: "Ordering flowers.",
     es: "Encargando flores.",
@@ -176,10 +176,10 @@ export const calledOff: Scenario = {
     ar: "زهور زهورا الغ اوقف",
     ja: "花を 注文 中止 やめて",
   },
-  async play(act) {
-    const { session } = act;
+  async play(context) {
+    const { session } = context;
     await session.progress({ step: 1, total_steps: 3 });
-    await act.wait(1_000);
+    await context.wait(1_000);
     await session.cancel({
       by: "producer",
       reason: "shop_closed",

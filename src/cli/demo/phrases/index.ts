@@ -1,4 +1,4 @@
-/** What the library says by itself, in the demo's languages: without these a Spanish session would be half English. */
+/** The library's own phrases in the demo's languages. Without them a Spanish session would be half English. */
 import type { Phrases } from "../../../index.ts";
 import { ar } from "./ar.ts";
 import { es } from "./es.ts";
