@@ -1,22 +1,8 @@
-/** In the element's own bundle this takes the place of all catalogs: English is there, others come when they are asked for. */
-
-import type { Catalog } from "../subscriber/catalogs/catalog.ts";
+/** Replaces all catalogs in the element's bundle: English is included, other languages are added when loaded (messages.ts). */
+import { type Catalog, type CatalogMatch, findCatalog } from "../subscriber/catalogs/catalog.ts";
 import { en } from "../subscriber/catalogs/en.ts";
-import { matchLanguage } from "../text/language.ts";
 
 export const CATALOGS: Catalog[] = [en];
 
-export function catalogFor(
-  languages: readonly string[],
-  can: (language: string) => boolean = () => true,
-): { readonly catalog: Catalog; readonly language: string; readonly fitting: boolean } {
-  for (const wanted of languages) {
-    const match = matchLanguage(
-      [wanted],
-      CATALOGS.map(({ language }) => language),
-    );
-    const catalog = match && CATALOGS.find(({ language }) => language === match.available);
-    if (catalog && can(wanted)) return { catalog, language: wanted, fitting: wanted === languages[0] };
-  }
-  return { catalog: en, language: "en", fitting: false };
-}
+export const catalogFor = (languages: readonly string[], can?: (language: string) => boolean): CatalogMatch =>
+  findCatalog(CATALOGS, languages, can);

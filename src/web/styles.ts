@@ -1,6 +1,6 @@
 /**
- * How the element looks: plain, with system colours, so that high-contrast and forced-colors modes are the person's
- * own, and dark is dark where the page is (`color-scheme`). Sizes follow the text; touch targets are large; nothing moves. Pages change it by parts and properties.
+ * The element's style sheet. System colors follow forced-colors, high-contrast and dark modes; sizes are relative to the
+ * text; touch targets are large. Pages customize it through parts and custom properties.
  */
 const STYLES = `
 :host {
@@ -95,7 +95,7 @@ textarea, .field input { inline-size: 100%; }
 `;
 
 let sheet: CSSStyleSheet | undefined;
-/** Made by script and shared by all: a policy that forbids inline styles allows it. */
+/** Constructed by script, which content security policies without inline styles allow, and shared by all elements. */
 export function styleSheet(): CSSStyleSheet {
   if (!sheet) {
     sheet = new CSSStyleSheet();

@@ -1,22 +1,24 @@
 /**
- * The announcer's own words, one file per language. A message is a sentence with places in braces; where a number
- * decides the form, there is one sentence per plural form of the language (Intl.PluralRules).
+ * The announcer's own sentences, one file per language. A message is a sentence with slots in braces, or one sentence per
+ * plural form of the language (Intl.PluralRules).
  */
+import { matchLanguage } from "../../text/language.ts";
+
 export type Message = string | Readonly<Partial<Record<Intl.LDMLPluralRule, string>>>;
 
 export interface Catalog {
-  /** BCP 47. */
+  /** BCP 47 tag. */
   readonly language: string;
-  /** Awaiting review: not to be relied on for consent until a native speaker has read it aloud and agreed. */
+  /** "awaiting review": no native speaker has reviewed it yet, so do not rely on it for consent. */
   readonly status: "full" | "awaiting review";
-  /** Times, where the platform has only abbreviations nobody would say. */
+  /** Units of time, where Intl has only abbreviations. */
   readonly units?: Readonly<Record<"second" | "minute" | "hour", string>>;
-  /** Between minutes and seconds, where the platform has it wrong. */
+  /** The word between minutes and seconds, where Intl gets it wrong. */
   readonly and?: string;
   readonly messages: Readonly<Record<MessageKey, Message>>;
 }
 
-/** Every sentence there is. Its English is in en.ts. */
+/** All message keys. For the English sentences see en.ts. */
 export const MESSAGE_KEYS = [
   "named",
   "task",
@@ -155,3 +157,27 @@ export const MESSAGE_KEYS = [
 ] as const;
 
 export type MessageKey = (typeof MESSAGE_KEYS)[number];
+
+export interface CatalogMatch {
+  readonly catalog: Catalog;
+  /** The requested tag, so that e.g. a Brazilian voice speaks the Portuguese catalog. */
+  readonly language: string;
+  /** Whether it is the first of the requested languages. */
+  readonly fitting: boolean;
+}
+
+/** The best of these catalogs for the requested languages, preferred first, that a voice can speak; else the first one. */
+export function findCatalog(
+  catalogs: readonly Catalog[],
+  languages: readonly string[],
+  can: (language: string) => boolean = () => true,
+): CatalogMatch {
+  const tags = catalogs.map(({ language }) => language);
+  for (const language of languages) {
+    const match = matchLanguage([language], tags);
+    const catalog = match && catalogs.find((one) => one.language === match.available);
+    if (catalog && can(language)) return { catalog, language, fitting: language === languages[0] };
+  }
+  const [fallback] = catalogs;
+  return { catalog: fallback!, language: fallback!.language, fitting: false };
+}
