@@ -91,7 +91,7 @@ export class Cutter {
     if (!event) return pieces;
     const critical = isCritical(event);
     // Required events, such as the outcome of a question, are never merged.
-    const kind = critical || entry.insist ? "single" : (MERGED[event.type] ?? "single");
+    const kind = critical || entry.required ? "single" : (MERGED[event.type] ?? "single");
     // The notice that replaces a question is a different event: if the subscription later gains the capability to
     // reply,
     // it must not take the question for a duplicate.

@@ -318,7 +318,7 @@ export class Drain {
       missed.add(track);
       since = Math.min(since, seq);
       const tracked = window.at(seq);
-      if (tracked?.entry.insist && resolves(tracked.entry.event)) outcomes.push(tracked);
+      if (tracked?.entry.required && resolves(tracked.entry.event)) outcomes.push(tracked);
     };
     for (const parts of member.run?.parts.slice(member.runIndex) ?? []) parts.forEach(miss);
     for (let at = Math.max(member.pieceIndex, lane.start); at < to; at++) {

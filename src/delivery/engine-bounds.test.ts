@@ -89,7 +89,7 @@ describe("how a question ended", () => {
       summary_normal: "Rejected.",
       extensions: { earshot: { resolves: { reply_token: "rpl_1", outcome: "rejected" } } },
     } as never);
-    await world.say({ ...settled, "@context": [settled["@context"], REGISTRY.earshot] }, { insist: true });
+    await world.say({ ...settled, "@context": [settled["@context"], REGISTRY.earshot] }, { required: true });
     for (let i = 0; i < 30; i++) {
       await world.say(call("search", `call_${i}`));
       await world.say(done("search", `call_${i}`));

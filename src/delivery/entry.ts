@@ -10,7 +10,7 @@ export interface LogEntry {
    * Must reach every subscription: where a filter or cognitive load would drop it, it is sent as critical (CON-13,
    * CON-48, CON-74).
    */
-  readonly insist?: boolean;
+  readonly required?: boolean;
   /** Fields other than text that differ by language, per lower-case tag: they replace those of the event (CON-49). */
   readonly localized?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
   /** On a session's first entry: who may receive it; absent means every subscriber. Never sent. */

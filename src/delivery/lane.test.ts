@@ -28,9 +28,11 @@ const log = fc
     return [...said, ...left.flat()];
   });
 
-async function entriesOf(said: readonly { event: object; insist?: boolean }[]): Promise<readonly LogEntry[]> {
+async function entriesOf(
+  said: readonly { event: object; required?: boolean }[],
+): Promise<readonly LogEntry[]> {
   const world = new World();
-  for (const { event, insist } of said) await world.say(event, insist ? { insist } : {});
+  for (const { event, required } of said) await world.say(event, required ? { required } : {});
   return world.entries;
 }
 

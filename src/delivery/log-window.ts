@@ -32,8 +32,8 @@ export const resolves = ({ extensions }: AgentEvent): string | undefined =>
  * after the weather. Includes events that are critical for some subscriptions only, because cuts must be the same for
  * all.
  */
-export function closesText(event: AgentEvent, insist = false): boolean {
-  if (insist || isCritical(event)) return true;
+export function closesText(event: AgentEvent, required = false): boolean {
+  if (required || isCritical(event)) return true;
   if (event.type === "aaep:agent.tool.invoked" || TERMINAL.has(event.type)) return true;
   return event.type === "aaep:agent.state.changed" && (event as StateChanged).from_state === "writing_output";
 }
@@ -122,7 +122,7 @@ export class SessionTrack {
       this.audience = entry.audience;
     }
     this.last = event;
-    const closes = closesText(event, entry.insist);
+    const closes = closesText(event, entry.required);
     if (closes) this.#closeText(entry.seq);
     const text =
       event.type === "aaep:agent.output.streaming"

@@ -10,9 +10,9 @@ import { applyShape, shapeOf, variantsOf } from "./shape.ts";
 function dressed(
   event: object,
   terms: Capabilities = {},
-  insist = false,
+  required = false,
 ): Record<string, unknown> | undefined {
-  const entry = { seq: 1, event: event as AgentEvent, ...(insist ? { insist } : {}) };
+  const entry = { seq: 1, event: event as AgentEvent, ...(required ? { required } : {}) };
   const worn = applyShape(entry, shapeOf(termsOf(terms), REGISTRY), variantsOf(entry.event));
   if (worn) expect(parseValue(worn, { mode: "strict", extensions: REGISTRY }).ok).toBe(true);
   return worn as Record<string, unknown> | undefined;
@@ -61,7 +61,7 @@ describe("low load", () => {
 });
 
 describe("filters", () => {
-  it("let critical events through, and copies that insist, tracked critical (DEL-01, DEL-02, DEL-03, CON-13)", () => {
+  it("let critical events through, and required events, marked critical (DEL-01, DEL-02, DEL-03, CON-13)", () => {
     const none = { event_filters: { exclude: ["aaep:agent.*"] }, supports_confirmation_reply: true };
     expect(dressed(state("idle", "thinking"), none)).toBeUndefined();
     expect(dressed(state("idle", "thinking"), none, true)).toMatchObject({ urgency: "critical" });

@@ -141,7 +141,7 @@ export function applyShape(
   const { event } = entry;
   const critical = isCritical(event);
   const raised = !critical && dropped(event, shape);
-  if (raised && !entry.insist) return undefined;
+  if (raised && !entry.required) return undefined;
   if (
     (event.type === "aaep:agent.awaiting.confirmation" && !shape.confirmation) ||
     (event.type === "aaep:agent.awaiting.clarification" && !shape.clarification)

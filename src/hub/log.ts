@@ -13,7 +13,7 @@ import type { AgentEvent, OutputStreaming } from "../protocol/types.ts";
 import type { Fact, LogStore } from "./store.ts";
 
 /** What an entry may carry besides its event. */
-export interface AppendOptions extends Pick<LogEntry, "insist" | "audience" | "localized"> {
+export interface AppendOptions extends Pick<LogEntry, "required" | "audience" | "localized"> {
   /** Recorded text keeps its positions, and nothing of it waits for the next chunk. */
   readonly recorded?: boolean;
   /** Stored together with the event, or not at all. */
@@ -90,10 +90,10 @@ export function createLog({ store, failed }: LogOptions): Log {
   const createEntry = (
     event: Record<string, unknown>,
     session: OpenSession,
-    { insist, localized }: AppendOptions = {},
+    { required, localized }: AppendOptions = {},
   ): LogEntry => {
     const entry = place(Object.assign({}, event, { event_id: encodeEventId(store.identity, seq) }), session);
-    if (insist) entry.insist = insist;
+    if (required) entry.required = required;
     if (localized) entry.localized = localized;
     return entry;
   };
@@ -171,7 +171,7 @@ export function createLog({ store, failed }: LogOptions): Log {
   }
 
   function ingest(event: Record<string, unknown>, options: AppendOptions, entries: LogEntry[]): void {
-    const { insist, audience } = options;
+    const { required, audience } = options;
     const session_id = event["session_id"] as string;
     const terminal = isTerminal(event["type"] as string);
     let session = open.get(session_id);
@@ -180,7 +180,7 @@ export function createLog({ store, failed }: LogOptions): Log {
       open.set(session_id, session);
     }
     // Output that is still open is completed before the session ends (CON-46).
-    if (closesText(event as unknown as AgentEvent, insist)) {
+    if (closesText(event as unknown as AgentEvent, required)) {
       for (const output of session.outputs.values()) release(output, session, event, entries, terminal);
     }
     if (terminal) open.delete(session_id);

@@ -438,7 +438,7 @@ export class QuestionRegistry {
     const moved = Math.abs(question.msLeft - question.spec.event.timeout_seconds * 1000) >= 1000;
     const entry = moved ? question.hooks.remaining?.(question) : undefined;
     const shape = shapeOf(terms, this.#options.extensions);
-    const event = entry && applyShape({ ...entry, seq: 0, insist: true }, shape, variantsOf(entry.event));
+    const event = entry && applyShape({ ...entry, seq: 0, required: true }, shape, variantsOf(entry.event));
     return event && redelivery(event);
   }
 

@@ -265,7 +265,7 @@ export class EventWriter {
 interface StateOptions {
   readonly words?: Summary;
   readonly fields?: Fields;
-  readonly insist?: boolean;
+  readonly required?: boolean;
   readonly always?: boolean;
   readonly facts?: NonNullable<AppendOptions["facts"]>;
 }

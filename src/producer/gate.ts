@@ -272,7 +272,7 @@ export class Gate {
     const writer = this.#writer;
     const state = writer.openTools.length > 0 ? "calling_tool" : "thinking";
     const facts = intent.void();
-    return writer.enterState(state, { words: writer.phrase(words), insist: true, always: true, facts });
+    return writer.enterState(state, { words: writer.phrase(words), required: true, always: true, facts });
   }
 
   #secretOf(spec: GatedToolSpec<Params>, params: Params): string[] {

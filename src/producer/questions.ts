@@ -216,7 +216,7 @@ export class SessionQuestions {
         });
         await writer.enterState(writer.state, {
           words: writer.phrase(spec.nobody),
-          insist: true,
+          required: true,
           always: true,
         });
         return { outcome: "nobody_to_ask", origin: "policy" };
@@ -289,9 +289,9 @@ export class SessionQuestions {
       });
     return {
       warn: (question, msLeft, last) =>
-        remind({ insist: last }, question, msLeft, (phrases, left) => phrases.time_left(left)),
+        remind({ required: last }, question, msLeft, (phrases, left) => phrases.time_left(left)),
       extended: (question) => {
-        const options = { insist: true, facts: writer.sessionFacts.extended(question) };
+        const options = { required: true, facts: writer.sessionFacts.extended(question) };
         remind(options, question, question.msLeft, (phrases, left) => phrases.more_time(left));
       },
       remaining: (question) => {
@@ -317,7 +317,7 @@ export class SessionQuestions {
           return writer.enterState(next, {
             words: writer.phrase(words),
             fields: { extensions: { [EXTENSION_PREFIX]: { resolves } } },
-            insist: true,
+            required: true,
             always: true,
             facts,
           });

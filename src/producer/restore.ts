@@ -197,7 +197,7 @@ export class Interruption {
       if (over.length > 0 && !writer.ended) {
         const words = writer.phrase(({ interrupted }) => interrupted.expired);
         const facts = over.flatMap(({ key }) => writer.sessionFacts.drop(key));
-        void writer.enterState(writer.state, { words, insist: true, always: true, facts });
+        void writer.enterState(writer.state, { words, required: true, always: true, facts });
       }
       this.#expire();
     });
@@ -227,7 +227,7 @@ export class Interruption {
       const act = { tool: intent.tool, tool_call_id: intent.tool_call_id, params_hash };
       options.hub.audit({ kind: "unknown", session_id, ...act, at: options.clock.timestamp() });
     }
-    void writer.emit("aaep:agent.tool.completed", said, fields, { insist: intent !== undefined, facts });
+    void writer.emit("aaep:agent.tool.completed", said, fields, { required: intent !== undefined, facts });
   }
 
   #tagOf(phrases: Phrases): string {

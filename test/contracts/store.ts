@@ -113,7 +113,7 @@ export function storeContract(name: string, open: () => Promise<OpenedStore>): v
 
     it("passes an entry whole to followers, with what is not for the wire", () =>
       using(async (store) => {
-        const whole: LogEntry = { ...entry(1, "Ẹ ku àárọ̀ 😀"), audience: ["user:ada"], insist: true };
+        const whole: LogEntry = { ...entry(1, "Ẹ ku àárọ̀ 😀"), audience: ["user:ada"], required: true };
         const received: LogEntry[] = [];
         store.follow(1, (entries) => void received.push(...entries));
         await store.append([whole]);

@@ -168,7 +168,7 @@ const USUAL = termsOf();
 /** A counterexample that a person can read. */
 function inShort({ sessions, steps, terms, lagBound, window }: Story): string {
   const lines = sessions.map((all, index) => {
-    const said = all.map(({ event, insist }) => {
+    const said = all.map(({ event, required }) => {
       const { type, chunk, output_id, complete, to_state, language } = event as unknown as Record<
         string,
         unknown
@@ -179,7 +179,7 @@ function inShort({ sessions, steps, terms, lagBound, window }: Story): string {
         complete ? "END" : "",
         to_state,
         language,
-        insist ? "insist" : "",
+        required ? "required" : "",
       ];
       return `${(type as string).replace("aaep:agent.", "")} ${more.filter(Boolean).join(" ")}`.trim();
     });
@@ -221,7 +221,7 @@ async function start(told: Story, steps: readonly Step[], only?: number, watch?:
       if (!said) return;
       script.hear(said);
       const before = world.entries.length;
-      await world.say(said.event, { insist: said.insist });
+      await world.say(said.event, { required: said.required });
       watch?.(world, said, before);
     },
     async do(one) {
@@ -463,7 +463,7 @@ describe("a critical event", () => {
   it("leaves in the tick it is logged, with all that precedes it before it (DEL-03, DEL-04, CON-06)", async () => {
     await fc.assert(
       fc.asyncProperty(story(quietly), async (told) => {
-        await play(told, undefined, (world, { event, insist }, before) => {
+        await play(told, undefined, (world, { event, required }, before) => {
           const entry = world.entries.slice(before).at(-1);
           if (!entry) return;
           for (const listener of world.listeners) {
@@ -471,7 +471,7 @@ describe("a critical event", () => {
             const shape = shapeOf(listener.terms, REGISTRY);
             const pressing =
               isCritical(event) ||
-              (insist && applyShape({ seq: 0, event, insist }, shape, undefined)?.urgency === "critical");
+              (required && applyShape({ seq: 0, event, required }, shape, undefined)?.urgency === "critical");
             if (!pressing) continue;
             const last = listener.sent.at(-1)!;
             expect([last.at, last.delivery.critical, last.event.session_id]).toEqual([

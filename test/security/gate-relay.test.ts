@@ -149,7 +149,7 @@ describe("what is handed to relay beside an event", () => {
     ];
     for (const options of [
       { facts },
-      { facts, insist: true, localized: { en: { summary_normal: "Other." } } },
+      { facts, required: true, localized: { en: { summary_normal: "Other." } } },
     ])
       await agent.relay(
         { ...recordedEvent("session.started"), session_id: `sess_${++count}` },
@@ -159,7 +159,7 @@ describe("what is handed to relay beside an event", () => {
     expect(store.facts("session")).toEqual([]);
     expect(store.facts("intent")).toEqual([]);
     for (const entry of store.recent()) {
-      expect(entry.insist).toBeUndefined();
+      expect(entry.required).toBeUndefined();
       expect(entry.localized).toBeUndefined();
     }
     const next = open({ store });

@@ -28,13 +28,13 @@ const dressing = fc.record({
   units: fc.constantFrom(1, 1, 2, 3, 7, 20, 60, 400),
   language: fc.constantFrom(undefined, undefined, undefined, undefined, "yo", "en-GB"),
   markdown: fc.constantFrom(false, false, false, true),
-  extra: fc.constantFrom("none", "none", "extension", "summaries", "variant", "insist"),
+  extra: fc.constantFrom("none", "none", "extension", "summaries", "variant", "required"),
   background: fc.boolean(),
 });
 
 export interface Said {
   readonly event: AgentEvent;
-  readonly insist: boolean;
+  readonly required: boolean;
 }
 
 /** One session as its producer would log it. */
@@ -56,7 +56,7 @@ export const talk = (tag: string, moves = 25): fc.Arbitrary<Said[]> =>
         read.set(output_id, from + how.units);
         const { language, markdown } = how;
         return {
-          insist: false,
+          required: false,
           event: {
             ...event,
             chunk: complete && chunk === "" ? "" : text.slice(from, from + how.units),
@@ -72,7 +72,7 @@ const extension = { "@context": [CORE_CONTEXT, REGISTRY.medai], extensions: { me
 
 function dress(event: AgentEvent, { extra, background }: { extra: string; background: boolean }): Said {
   const isState = event.type === "aaep:agent.state.changed";
-  const insist = extra === "insist" && isState;
+  const required = extra === "required" && isState;
   const more: Record<string, unknown> = {};
   if (extra === "extension" && event.type.startsWith("aaep:")) Object.assign(more, extension);
   if (extra === "summaries")
@@ -83,15 +83,15 @@ function dress(event: AgentEvent, { extra, background }: { extra: string; backgr
     }
   }
   if (background && isState) more["urgency"] = "background";
-  return { insist, event: { ...event, ...more } as AgentEvent };
+  return { required, event: { ...event, ...more } as AgentEvent };
 }
 
 /** The text of each output as it was said: well-formed Unicode, in NFC where nothing interrupts it. */
 export class Script {
   readonly #outputs = new Map<string, { voice: string; closed: string; open: string }>();
 
-  hear({ event, insist }: Said): void {
-    if (closesText(event, insist)) {
+  hear({ event, required }: Said): void {
+    if (closesText(event, required)) {
       for (const [key, output] of this.#outputs) if (key.startsWith(`${event.session_id} `)) close(output);
     }
     if (event.type !== "aaep:agent.output.streaming") return;

@@ -136,7 +136,7 @@ export class World {
     });
   }
 
-  async say(event: object, options?: { insist?: boolean; audience?: readonly string[] }): Promise<void> {
+  async say(event: object, options?: { required?: boolean; audience?: readonly string[] }): Promise<void> {
     const { event_id: _, ...rest } = event as Record<string, unknown>;
     await this.log.append(rest, options);
   }
