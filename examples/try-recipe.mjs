@@ -1,4 +1,4 @@
-// Runs a recipe twice, for a person who says no and for one who says yes, and prints what each hears.
+// Runs a recipe twice, with a person who says no and with one who says yes, and prints what each hears.
 import assert from "node:assert/strict";
 import { createProducer } from "earshot";
 import { listen } from "earshot/testing";

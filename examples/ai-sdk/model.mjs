@@ -1,4 +1,4 @@
-// A language model that needs no network: it asks for one transfer, then answers by what the tool said.
+// A fake language model that needs no network: it requests one transfer, then answers according to the tool result.
 import { MockLanguageModelV3, simulateReadableStream } from "ai/test";
 
 const usage = {

@@ -1,4 +1,4 @@
-// AI SDK: its tools run through the gate, its words go to whoever listens.
+// AI SDK: tools run through the gate, and the text goes to all listeners.
 import { jsonSchema, stepCountIs, streamText, tool } from "ai";
 
 const inputSchema = jsonSchema({

@@ -1,4 +1,4 @@
-// A transfer that cannot be undone: asked about first, with its values read out, and run only after a yes.
+// An irreversible transfer: it asks first, reads out the values, and runs only after a person approves it.
 import assert from "node:assert/strict";
 import { createProducer } from "earshot";
 import { createFakeClock, listen } from "earshot/testing";
@@ -28,7 +28,7 @@ async function transfer(session, amount) {
   return sent;
 }
 
-/** One transfer of 500 dollars, with a person who does this; what they hear is printed. */
+/** Runs one transfer of 500 dollars with a person who answers like this, and prints what the person hears. */
 async function story(title, person) {
   const listener =
     person && listen(agent, { capabilities: { event_filters: { exclude: ["aaep:agent.state.changed"] } } });

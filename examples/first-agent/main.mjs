@@ -1,4 +1,4 @@
-// A first agent: it works, answers, and is heard. Below, a listener stands in for the person.
+// A first agent: it runs a tool and answers. The listener below stands in for a person.
 import assert from "node:assert/strict";
 import { createProducer } from "earshot";
 import { listen } from "earshot/testing";

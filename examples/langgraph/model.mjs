@@ -1,4 +1,4 @@
-// A language model that needs no network: it asks for one transfer, then answers by what the tool said.
+// A fake language model that needs no network: it requests one transfer, then answers according to the tool result.
 import { BaseChatModel } from "@langchain/core/language_models/chat_models";
 import { AIMessage, AIMessageChunk } from "@langchain/core/messages";
 import { ChatGenerationChunk } from "@langchain/core/outputs";

@@ -1,4 +1,4 @@
-// LangGraph: its tool node runs through the gate, its words go to whoever listens.
+// LangGraph: the tool node runs through the gate, and the text goes to all listeners.
 import { tool } from "@langchain/core/tools";
 import { END, MessagesAnnotation, START, StateGraph } from "@langchain/langgraph";
 import { ToolNode, toolsCondition } from "@langchain/langgraph/prebuilt";

@@ -1,4 +1,4 @@
-// A language model that needs no network: it asks for one transfer, then answers by what the tool said.
+// A fake language model that needs no network: it requests one transfer, then answers according to the tool result.
 const usage = { inputTokens: 1, outputTokens: 1, totalTokens: 2 };
 const call = {
   type: "function_call",

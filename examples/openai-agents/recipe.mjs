@@ -1,4 +1,4 @@
-// OpenAI Agents: its tools run through the gate, its words go to whoever listens.
+// OpenAI Agents: tools run through the gate, and the text goes to all listeners.
 import { Agent, Runner, tool } from "@openai/agents";
 
 const parameters = {

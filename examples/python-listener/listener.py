@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Hears an agent over its Unix socket and lets a person answer it. Python's standard library, nothing else.
+"""Hears an agent over its Unix socket and lets a person answer it. Uses only Python's standard library.
 
     listener.py                     the first agent that is running for you
     listener.py /path/to/agent.sock this one
-    listener.py --lines ...         one JSON object per line instead of a length before each message
-    listener.py --stay ...          goes on after the first session has ended
+    listener.py --lines ...         one JSON object per line instead of a length prefix
+    listener.py --stay ...          keeps listening after the first session has ended
 
-Everything it needs to know is in docs/wire.md. EARSHOT_ANSWER=yes or no answers in place of a person, for tests.
+docs/wire.md describes the protocol. For tests, EARSHOT_ANSWER=yes or no answers instead of a person.
 """
 import datetime
 import json
@@ -27,9 +27,9 @@ def directory():
 
 
 def discover():
-    """The first socket somebody answers at."""
+    """The first socket that accepts a connection."""
     place = directory()
-    # Only a directory of our own is to be believed: others could have put a socket there to ask us things.
+    # Trust only a private directory: in others, somebody could plant a socket and ask questions in an agent's name.
     status = os.lstat(place) if os.path.isdir(place) and not os.path.islink(place) else None
     if status and status.st_uid == os.getuid() and not status.st_mode & 0o077:
         for name in sorted(os.listdir(place)):
@@ -42,11 +42,11 @@ def discover():
                 return path
             except OSError:
                 continue
-    sys.exit("No agent is running for you. Start one, or name its socket.")
+    sys.exit("No agent is running for you. Start one, or give its socket.")
 
 
-class Line:
-    """Messages over a stream: a length before each, or a line for each. The agent answers in kind."""
+class Connection:
+    """Messages over a stream, with a length prefix or one per line. The agent uses the same framing."""
 
     def __init__(self, path, lines):
         self.lines = lines
@@ -97,11 +97,11 @@ def ask(prompt):
 def confirm(event):
     say("Question:", event["action"])
     say("  ", event["consequence"])
-    # What was asked in prose is read back as values: consent is to these.
+    # Read back the values: a person approves these, not the prose.
     for item in event.get("extra_context", {}).get("params", []):
         say("   %s: %s" % (item["label"], item["value"]))
     answer = ask("Yes or no?")
-    # Silence and anything unclear is a no.
+    # Silence and unclear answers count as a no.
     decision = "accept" if (answer or "").strip().lower() in ("y", "yes") else "reject"
     return {"type": "confirmation.reply", "decision": decision}
 
@@ -114,16 +114,16 @@ def clarify(event):
     return {"type": "clarification.reply", "response": answer} if answer else None
 
 
-def hear(line, subscription, stay):
+def hear(connection, subscription, stay):
     seen = set()
     while True:
-        event = line.receive()
+        event = connection.receive()
         if event is None:
-            return "The agent is gone."
+            return "The agent has disconnected."
         kind = event.get("type", "")
         if kind == "subscription.close":
             return event.get("reason_message") or event["reason_code"]
-        # An agent may send an event again after a break: once is enough.
+        # Deduplicate: an agent may send an event again after a reconnect.
         if not kind.startswith("aaep:agent.") or event["event_id"] in seen:
             continue
         seen.add(event["event_id"])
@@ -137,17 +137,17 @@ def hear(line, subscription, stay):
         elif event.get("summary_normal"):
             say(event["summary_normal"])
         if reply:
-            line.send({**reply, "reply_token": event["reply_token"], "subscription_id": subscription, "timestamp": now()})
+            connection.send({**reply, "reply_token": event["reply_token"], "subscription_id": subscription, "timestamp": now()})
         ended = kind.rsplit(".", 1)[-1] in ("completed", "errored", "cancelled") and ".session." in kind
         if ended and not stay:
-            line.send({"type": "subscription.close", "subscription_id": subscription, "reason_code": "subscriber_shutdown"})
+            connection.send({"type": "subscription.close", "subscription_id": subscription, "reason_code": "subscriber_shutdown"})
             return "The session is over."
 
 
 def main(arguments):
     paths = [one for one in arguments if not one.startswith("--")]
-    line = Line(paths[0] if paths else discover(), "--lines" in arguments)
-    line.send(
+    connection = Connection(paths[0] if paths else discover(), "--lines" in arguments)
+    connection.send(
         {
             "type": "subscription.request",
             "aaep_version": "1.0.0",
@@ -160,11 +160,11 @@ def main(arguments):
             },
         }
     )
-    answer = line.receive()
+    answer = connection.receive()
     if answer is None or answer["type"] != "subscription.accepted":
-        sys.exit("Rejected: %s" % (answer or {}).get("reason_message", "the agent hung up."))
+        sys.exit("Rejected: %s" % (answer or {}).get("reason_message", "the agent closed the connection."))
     say("Listening to %s." % answer["producer"].get("agent_name", answer["producer"]["agent_id"]))
-    say(hear(line, answer["subscription_id"], "--stay" in arguments))
+    say(hear(connection, answer["subscription_id"], "--stay" in arguments))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-// The same chat in React: the element as a component, and the hook for what the page wants to know itself.
+// The same chat in React: the element as a component, and the hook for what the page itself shows.
 import { EarshotLive, useEarshot } from "earshot/web/react";
 import { useRef, useState } from "react";
 import { createRoot } from "react-dom/client";

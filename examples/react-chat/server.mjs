@@ -1,4 +1,4 @@
-// Bundles the page as any React app is bundled, and serves it with the agent of the plain chat.
+// Bundles the page like any React app, and serves it with the agent of the plain chat.
 import { readFileSync } from "node:fs";
 import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -11,7 +11,7 @@ const { outputFiles } = await build({
   entryPoints: [path("app.jsx")],
   bundle: true,
   minify: true,
-  // Pieces that are loaded when needed: languages, transports.
+  // Chunks that are loaded when needed: languages, transports.
   splitting: true,
   outdir: "/",
   write: false,
@@ -19,7 +19,7 @@ const { outputFiles } = await build({
   platform: "browser",
   jsx: "automatic",
   define: { "process.env.NODE_ENV": '"production"' },
-  // Transports for programs of their own; a page has neither.
+  // Transports for Node programs; a page has neither.
   external: ["ws", "@grpc/*", "node:*"],
 });
 

@@ -1,9 +1,9 @@
-// Testing your own gate in five lines: a listener that says yes or no, a clock that moves when told to.
+// Testing your own gate in five lines: a scripted listener that says yes or no, and a fake clock.
 import assert from "node:assert/strict";
 import { createProducer } from "earshot";
 import { createFakeClock, listen } from "earshot/testing";
 
-/** Your agent, as you would write it. */
+/** Your agent. */
 export async function cleanUp(agent, files) {
   return agent.run({ summary: "Cleaning up." }, (session) =>
     session.tool(

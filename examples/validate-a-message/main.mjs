@@ -1,10 +1,10 @@
-// A listener checks what an agent sent before anyone hears it, and an agent checks what it is about to send.
+// A listener checks a received message before anyone hears it, and an agent checks a message before it sends it.
 // Run it with: node examples/validate-a-message/main.mjs
 
 import assert from "node:assert/strict";
 import { describeIssues, parse, parseValue } from "earshot/protocol";
 
-// What arrives over the wire: text. This one comes from an agent newer than we are.
+// A received message is text. This one comes from an agent with a newer version.
 const received = JSON.stringify({
   "@context": "https://aaep-protocol.org/context/v1",
   type: "aaep:agent.awaiting.confirmation",

@@ -1,10 +1,10 @@
-// The agent behind the chat: it talks, and it moves money, but only after a real yes.
+// The agent behind the chat: it talks, and it moves money, but only after a person approves it.
 import { createProducer } from "earshot";
 
 export const bank = { current: 2100, savings: 0 };
 export const agent = createProducer({ agent_id: "com.example.teller", agent_name: "Teller", warn: () => {} });
 
-/** What the person wrote, answered in a session of its own. */
+/** Answers what the person wrote, in a session of its own. */
 export function answer(text) {
   const amount = Number(/\d+/.exec(text)?.[0] ?? 0);
   return agent.run(

@@ -1,4 +1,4 @@
-// The page's own part: what the person writes goes to the server, and into the transcript.
+// The page's own script: it sends what the person writes to the server and adds it to the transcript.
 const live = document.querySelector("earshot-live");
 const form = document.querySelector("#chat");
 

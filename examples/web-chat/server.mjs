@@ -1,4 +1,4 @@
-// A page, the element's files, and the agent, on one loopback server. Start it and open the address it prints.
+// Serves a page, the element's files and the agent on loopback. Start it and open the address it prints.
 import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { basename } from "node:path";
@@ -6,18 +6,18 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import { createSite } from "earshot/server";
 import { agent, answer } from "./agent.mjs";
 
-// Everything comes from here, and nothing else may.
+// Everything is loaded from this server; anything else is blocked.
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'self'";
 const TYPES = { html: "text/html", js: "text/javascript", css: "text/css" };
 
 const read = (url) => readFileSync(fileURLToPath(url), "utf8");
-/** The bundle and the pieces it fetches lie beside each other. */
+/** The bundle and the chunks it fetches are in one folder. */
 const element = new URL(import.meta.resolve("earshot/web/earshot-live.js"));
 
-/** `files` by path, each the text itself. */
+/** `files` maps each path to its text. */
 export async function start(files, port = 4700) {
-  // On your own machine anyone who sits at it may listen and answer. Elsewhere, give `auth` instead.
+  // On your own machine, any local program may listen and answer. Elsewhere, use `auth` instead.
   const site = await createSite(agent, { insecureLoopback: true });
   const server = createServer((request, response) =>
     site.node(request, response, () => {
@@ -48,7 +48,7 @@ function piece(pathname) {
 }
 
 function chat(request, response) {
-  // Other people's pages must not talk to your bank.
+  // Refuse requests from pages of other origins.
   if (request.headers["sec-fetch-site"] !== "same-origin") return response.writeHead(403).end();
   let text = "";
   request.on("data", (chunk) => {
