@@ -72,7 +72,7 @@ function summarize(track: SessionTrack, shape: Shape, context: NoticeContext, ga
     to_state: track.state,
     summary_normal: said,
     ...(extended
-      ? { extensions: { earshot: { summarize: true, ...(gap ? { gap: { reason: gap } } : {}) } } }
+      ? { extensions: { earshot: { standing: true, ...(gap ? { gap: { reason: gap } } : {}) } } }
       : {}),
   };
   return encodeDelivery(event, event.event_id, urgency === "critical", false);

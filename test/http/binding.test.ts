@@ -321,7 +321,7 @@ describe.each(TRANSPORTS)("over %s", (transport, call) => {
         from_state: "writing_output",
         to_state: "writing_output",
       });
-      expect(standing.json.extensions.earshot.gap ?? standing.json.extensions.earshot.standing).toBeTruthy();
+      expect(standing.json.extensions.earshot.standing).toBe(true);
       caller.drop();
       await caller.ended;
     }
