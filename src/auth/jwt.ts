@@ -15,6 +15,7 @@ import { EarshotError } from "../protocol/errors.ts";
 import type { Principal } from "../protocol/principal.ts";
 import type { Authenticator } from "./authenticate.ts";
 
+/** Options of `jwtAuthenticator`. */
 export interface JwtOptions {
   readonly issuer: string;
   readonly audience: string;
@@ -40,6 +41,7 @@ const ASYMMETRIC = /^(?:ES|RS|PS)(?:256|384|512)$|^Ed25519$|^EdDSA$/;
 /** What travels in a header is 16 KiB at most; no honest token comes near. */
 const LONGEST_TOKEN = 16_384;
 
+/** Authenticates callers by a bearer JWT. Verifies signature, issuer, audience and times. */
 export function jwtAuthenticator(options: JwtOptions): Authenticator {
   const { issuer, audience, algorithms = ["ES256", "RS256"], typ, toleranceSeconds = 5 } = options;
   const { authorize = bySubject, refused = () => {} } = options;

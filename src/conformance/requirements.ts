@@ -29,6 +29,7 @@ export const REQUIREMENTS = [
   ...CLAIMS,
 ] as const satisfies readonly Requirement[];
 
+/** The id of a requirement, e.g. `ENV-01`. */
 export type RequirementId = (typeof REQUIREMENTS)[number]["id"];
 
 /**

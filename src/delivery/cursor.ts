@@ -11,6 +11,7 @@ export interface Position {
   readonly sub: number;
 }
 
+/** Where in the log a subscription is. */
 export type Cursor =
   | { readonly kind: "event"; readonly seq: number }
   | {
@@ -73,6 +74,7 @@ const recent = Array.from({ length: MAX_RECENT }, () => ({
   id: "",
 }));
 
+/** The event id that is the cursor of a position in the log. */
 export function encodeEventId(log: LogIdentity, seq: number): string {
   const slot = recent[seq % MAX_RECENT]!;
   if (slot.seq !== seq || slot.log !== log) {

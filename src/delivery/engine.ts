@@ -22,6 +22,7 @@ import {
 } from "./notices.ts";
 import { type ExtensionRegistry, type Shape, shapeOf } from "./shape.ts";
 
+/** Options of the delivery engine. */
 export interface EngineOptions {
   readonly log: LogIdentity;
   /** Monotonic milliseconds. */
@@ -37,6 +38,7 @@ export interface EngineOptions {
   readonly window?: number;
 }
 
+/** Options of `engine.attach`: where to start, and where deliveries go. */
 export interface AttachOptions {
   readonly sink: Sink;
   readonly terms: Terms;
@@ -48,6 +50,7 @@ export interface AttachOptions {
   readonly resume?: { readonly event_id: string; readonly previous?: Terms };
 }
 
+/** One subscription's place in the delivery engine. */
 export interface Attachment {
   /** How it started: at the end of the log, exactly after the last event, or after a gap that was announced. */
   readonly start: "joined" | "resumed" | GapReason;
@@ -61,6 +64,7 @@ export interface Attachment {
 /** A lane keeps at most this many pieces for a subscription whose socket is blocked (backpressure). */
 const MAX_HELD = 16_384;
 
+/** Delivers one log to many subscriptions, each by its own terms. */
 export class Engine {
   readonly window: LogWindow;
   readonly #options: EngineOptions;

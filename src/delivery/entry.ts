@@ -1,6 +1,7 @@
 /** An entry of the log: one hub-wide sequence of events as the producer emitted them, before shaping. */
 import type { AgentEvent } from "../protocol/types.ts";
 
+/** One event in the log, with what delivery needs to know about it. */
 export interface LogEntry {
   /** Position in the hub-wide log, from 1, without holes. */
   readonly seq: number;

@@ -29,6 +29,7 @@ import {
 } from "./log-window.ts";
 import type { Shape } from "./shape.ts";
 
+/** The sessions a subscription may receive. */
 export interface View {
   /** Equal keys mean equal sets of sessions. */
   readonly key: string;

@@ -21,6 +21,7 @@ const TERMINAL = new Set([
   "aaep:agent.session.cancelled",
 ]);
 
+/** Whether an event type ends its session. */
 export const isTerminal = (type: string): boolean => TERMINAL.has(type);
 
 /** The reply token of the question that an event settles (CON-13). */
@@ -91,6 +92,7 @@ interface OpenOutput {
 const NONE_OPEN: readonly number[] = Object.freeze([0, 0, 0, 0, 0]);
 const NO_BOUNDARIES: readonly TextBoundary[] = Object.freeze([]);
 
+/** What delivery remembers of one session: its entries, outputs and state. */
 export class SessionTrack {
   readonly session_id: string;
   readonly entries: TrackedEntry[] = [];

@@ -13,6 +13,7 @@ import { applyShape, type ExtensionRegistry, type Shape } from "./shape.ts";
 /** Why events are missing: the subscriber was too slow, or its cursor is too old, forged, or from another log. */
 export type GapReason = "lagging" | "aged" | "forged" | "foreign";
 
+/** The sentences of the engine's own notices, in one language. */
 export interface NoticeWords {
   /** A sentence about the state of a session. */
   summary(track: SessionTrack, shape: Shape): { text: string; language: string };
@@ -30,6 +31,7 @@ const STATES: Record<string, string> = {
   handing_off: "The agent is passing this on.",
 };
 
+/** The engine's notices in English. */
 export const ENGLISH_WORDS: NoticeWords = {
   summary: ({ state }) => ({
     text: STATES[state] ?? `The agent's state is ${state.replaceAll("_", " ")}.`,

@@ -4,6 +4,7 @@
  */
 import { codePoints } from "../protocol/formats.ts";
 
+/** The text of one output on its way into the log. */
 export interface OutputText {
   /** Code points released so far: the position of the next chunk. */
   readonly position: number;

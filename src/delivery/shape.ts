@@ -19,6 +19,7 @@ import type { LogEntry } from "./entry.ts";
 /** Extension prefixes in use, with the URI that declares each. */
 export type ExtensionRegistry = Readonly<Record<string, string>>;
 
+/** How a subscription wants its events: verbosity, languages, filters, boundaries. Equal shapes share their bytes. */
 export interface Shape {
   /** Equal keys mean equal pieces. */
   readonly key: string;
@@ -42,6 +43,7 @@ export const BOUNDARIES: readonly Boundary[] = ["none", "word", "sentence", "par
 const shapes = new Map<string, Shape>();
 const MAX_SHAPES = 4096;
 
+/** The shape that follows from a subscription's terms. */
 export function shapeOf(terms: Terms, registry: ExtensionRegistry = {}): Shape {
   const honored = BOUNDARIES.filter((boundary) => terms.boundaries.includes(boundary));
   const low = terms.load === "low";

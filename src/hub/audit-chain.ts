@@ -19,6 +19,7 @@ export interface AuditEntry {
   readonly hash: string;
 }
 
+/** Whether a record is complete and unchanged, and where it is not. */
 export type AuditVerdict =
   | {
       readonly ok: true;

@@ -91,6 +91,7 @@ export type AuditRecord = Recorded &
 
 type ActRef = Pick<Act, "tool" | "tool_call_id" | "params_hash">;
 
+/** How much the record stores of each question. */
 export interface RecordPolicy {
   /** Store the exact parameters that were asked about, or only their hash. Values that were not shown are never stored. */
   readonly params: "exact" | "hash";
@@ -114,11 +115,13 @@ export interface SignedHead {
   readonly signature: string;
 }
 
+/** Signs the head of the record. */
 export interface RecordSigner {
   readonly key_id: string;
   sign(text: string): Promise<string>;
 }
 
+/** Options of `createRecord`. */
 export interface RecordOptions extends Partial<RecordPolicy> {
   /** Where it is stored, next to the events. */
   readonly store: LogStore;
@@ -131,6 +134,7 @@ export interface RecordOptions extends Partial<RecordPolicy> {
   readonly warn?: (sentence: string) => void;
 }
 
+/** The record of a producer: appends entries, returns them, and removes them by policy. */
 export interface AuditLog {
   /** Pass it to `createProducer({ store })` instead of the store it was created with. */
   readonly store: LogStore;
@@ -149,6 +153,7 @@ export interface AuditLog {
 /** How many entries to wait before looking for expired ones again. */
 const PRUNE_EVERY = 100;
 
+/** Creates the hash-chained record of what was asked and decided, next to the log in the same store. */
 export function createRecord(options: RecordOptions): AuditLog {
   const { store, retain, signer, clock = systemClock, random = systemRandom } = options;
   const { warn = (sentence: string) => console.warn(sentence) } = options;

@@ -6,6 +6,7 @@ import { EarshotError } from "../protocol/errors.ts";
 import type { Verbosity } from "../protocol/types.ts";
 import { variantSuffix } from "../text/language.ts";
 
+/** One text in up to three lengths. `normal` is required; it stands in for the others. */
 export interface ByVerbosity {
   readonly terse?: string;
   readonly normal: string;

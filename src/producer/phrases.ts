@@ -13,6 +13,7 @@ export type AskRefusal = "rejected" | "timed_out" | "withdrawn" | "disconnected"
 /** … or it was started before a restart: then it is not started again, whether or not its outcome is known. */
 export type RefusalOutcome = AskRefusal | "unknown_outcome" | "already_done";
 
+/** A tool did not run, and why: for the person and for the language model. */
 export interface Refusal {
   readonly ran: false;
   readonly outcome: RefusalOutcome;
@@ -126,6 +127,7 @@ export const isRefusal = (outcome: QuestionOutcome | "nobody_to_ask"): outcome i
 
 type OneLanguage = string | ByVerbosity;
 
+/** Every sentence the library speaks by itself, in one language. */
 export interface Phrases extends SummaryPhrases {
   /** By agent state; other states are announced by their name. */
   readonly states: Readonly<Record<string, string>>;
@@ -170,6 +172,7 @@ function spokenDuration(seconds: number): string {
   return said.length > 0 ? said.join(" and ") : unit(0, "second");
 }
 
+/** The library's own sentences in English; a template for `phrases` in other languages. */
 export const ENGLISH: Phrases = {
   ...ENGLISH_SUMMARY,
   states: {

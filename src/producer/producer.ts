@@ -59,6 +59,7 @@ export interface ProducerOptions extends ProducerIdentity {
   >;
 }
 
+/** An agent as its listeners know it: runs sessions and holds their questions. */
 export interface Producer {
   readonly identity: ProducerIdentity;
   /** How many subscriptions there are now. */
@@ -84,6 +85,7 @@ export interface Producer {
   readonly relay: Relay;
 }
 
+/** A session that was open when the process stopped; `producer.resume` continues it. */
 export interface InterruptedSession {
   readonly session_id: string;
   /** As given when it was started, to tell which work it belongs to. */
@@ -106,6 +108,7 @@ export function hubOf(producer: Producer): Hub {
   return hub;
 }
 
+/** Creates a producer: the object an agent starts its sessions with. `serve` puts it on a server. */
 export function createProducer(options: ProducerOptions): Producer {
   const { language = "en", languages = [], clock = systemClock, random = systemRandom } = options;
   const { store = createMemoryStore({ random }), manifest_uri } = options;

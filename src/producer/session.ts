@@ -46,6 +46,7 @@ export interface SessionContext extends WriterOptions {
   readonly warn: (sentence: string) => void;
 }
 
+/** One piece of work of an agent: says, asks, runs tools, and ends exactly once. */
 export class Session {
   readonly session_id: string;
   /** As given when it was started. */

@@ -8,6 +8,7 @@ import type { Sentence, Summary } from "./localized-text.ts";
 import type { Params } from "./params.ts";
 import type { AskRefusal, Refusal } from "./phrases.ts";
 
+/** How a session starts: its summary, its audience and its language. */
 export interface SessionSpec {
   /** Announced when the session starts. */
   readonly summary: Summary;
@@ -77,16 +78,19 @@ export interface GatedToolSpec<P extends Params> extends Omit<ToolBase, "summary
   readonly signal?: AbortSignal;
 }
 
+/** The second argument of a tool's function. */
 export interface ToolContext {
   /** Aborted when the session ends or the time limit is reached. */
   readonly signal: AbortSignal;
   readonly tool_call_id: string;
 }
 
+/** A tool ran; `value` is what its function returned. */
 export interface Ran<T> {
   readonly ran: true;
   readonly value: T;
 }
+/** The result of `session.tool`: it ran, or it was refused. */
 export type ToolOutcome<T> = Ran<T> | Refusal;
 
 interface ConfirmBase {
@@ -114,10 +118,12 @@ export interface LenientConfirmSpec extends ConfirmBase {
   readonly default: "accept";
 }
 
+/** The result of `session.confirm`: accepted, or why not. */
 export type ConfirmOutcome =
   | { readonly accepted: true; readonly origin: "human" | "policy" }
   | { readonly accepted: false; readonly outcome: AskRefusal; readonly summary: string };
 
+/** A question in open words, for `session.clarify`. */
 export interface ClarifySpec {
   /** Idempotency key: after a restart, a question with the same key is asked only once. Default: its text, counted. */
   readonly key?: string;
@@ -135,6 +141,7 @@ export interface ClarifySpec {
   readonly signal?: AbortSignal;
 }
 
+/** The result of `session.clarify`: the answer, or why there is none and what is assumed instead. */
 export type ClarifyOutcome =
   | { readonly answered: true; readonly response: string | boolean | number; readonly kind: ResponseKind }
   | {
@@ -144,6 +151,7 @@ export type ClarifyOutcome =
       readonly summary: string;
     };
 
+/** Options of `session.handoff`: to whom the work is passed on, and why. */
 export interface HandoffSpec {
   readonly reason: Sentence;
   readonly target_kind: "human" | "specialist_agent" | "escalation_queue";
@@ -153,6 +161,7 @@ export interface HandoffSpec {
   readonly summary?: Summary;
 }
 
+/** Options of `session.fail`: what went wrong, and what may help. */
 export interface FailSpec {
   readonly summary: Summary;
   readonly category?: "transient" | "permanent" | "requires_user" | "unknown";
@@ -161,6 +170,7 @@ export interface FailSpec {
   readonly remediation_hint?: Sentence;
 }
 
+/** Options of `session.cancel`: who cancelled the session, and why. */
 export interface CancelSpec {
   readonly by?: "user" | "producer" | "timeout" | "system";
   readonly summary?: Summary;
@@ -168,6 +178,7 @@ export interface CancelSpec {
   readonly partial_result?: string;
 }
 
+/** How far the work is: a percentage, a step, a description, or several of them. */
 export interface ProgressSpec {
   readonly percent?: number;
   readonly step?: number;
@@ -177,6 +188,7 @@ export interface ProgressSpec {
   readonly eta_ms?: number;
 }
 
+/** Options of `session.say`: the content type and language of the output. */
 export interface SayOptions {
   readonly content_type?: string;
   readonly language?: string;

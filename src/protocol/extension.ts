@@ -21,6 +21,7 @@ export interface ResumePoint {
   readonly last_event_id?: string | undefined;
 }
 
+/** How a question ended. */
 export type QuestionOutcome =
   | "accepted"
   | "rejected"

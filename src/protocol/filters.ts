@@ -1,6 +1,7 @@
 /** Event filters of a subscription (5.3.1.7, 5.5.4; CON-05, CON-14). */
 import { compactType } from "./types.ts";
 
+/** What a subscription without filters receives. */
 export const DEFAULT_INCLUDE = "aaep:agent.*";
 
 /** Delivered to every subscription regardless of filters and rate limit, even if their urgency is missing (CON-14). */
@@ -11,6 +12,7 @@ export const CRITICAL_TYPES: ReadonlySet<string> = new Set([
   "aaep:agent.handoff.requested",
 ]);
 
+/** Whether an event is critical: delivered to everybody at once, whatever the filters and the rate. */
 export const isCritical = (event: { readonly type: string; readonly urgency?: unknown }): boolean =>
   event.urgency === "critical" || CRITICAL_TYPES.has(event.type);
 
@@ -58,6 +60,7 @@ export function compileFilters(filters: Filters | undefined): (type: string) => 
   };
 }
 
+/** Whether filters let an event type through. Critical events bypass filters; see `isCritical`. */
 export const typePasses = (filters: Filters | undefined, type: string): boolean =>
   compileFilters(filters)(type);
 

@@ -163,6 +163,7 @@ const nothingOpen = () => ({
   openQuestions: new Map(),
 });
 
+/** The state before a session's first event. */
 export function startLifecycle(options: LifecycleOptions = {}): Lifecycle {
   const visible = options.visible ?? (() => true);
   const rules: State["rules"] = {
@@ -221,6 +222,7 @@ export function gapLifecycle(state: Lifecycle): Lifecycle {
   return missed;
 }
 
+/** One step of the state machine: takes an event or a resolution, returns the next state and any violations. */
 export function stepLifecycle(state: Lifecycle, input: LifecycleInput): LifecycleStep {
   const full = state as State;
   if (input.type === "resolution")

@@ -8,6 +8,7 @@ import type { AgentEvent } from "./types.ts";
 
 export { gapLifecycle, startLifecycle, stepLifecycle } from "./lifecycle-reducer.ts";
 
+/** A broken requirement, and the event that shows it. */
 export interface Violation {
   /** The requirement that was broken, e.g. "SEQ-21". */
   id: string;
@@ -24,6 +25,7 @@ export interface Resolution {
   outcome: "accept" | "reject" | "timeout_accept" | "withdrawn" | "answered";
 }
 
+/** What is known about a stream of events, so that nothing is reported that cannot be seen. */
 export interface LifecycleOptions {
   /** "mid": the stream begins inside the session. Nothing that may have come before it is reported as missing. */
   joined?: "start" | "mid";
@@ -40,11 +42,13 @@ export interface LifecycleOptions {
   eventIds?: "checked" | "trusted";
 }
 
+/** A tool call that has not completed. */
 export interface OpenTool {
   readonly tool: string;
   readonly tool_call_id: string | undefined;
 }
 
+/** An output that is being streamed. */
 export interface OpenOutput {
   /** Where the last chunk began. */
   readonly position: number;
@@ -52,6 +56,7 @@ export interface OpenOutput {
   readonly nextPosition: number;
 }
 
+/** A question without an answer yet. */
 export interface OpenQuestion {
   readonly type: "aaep:agent.awaiting.confirmation" | "aaep:agent.awaiting.clarification";
   readonly event_id: string;
@@ -61,6 +66,7 @@ export interface OpenQuestion {
   readonly tool_call_id: string | undefined;
 }
 
+/** The events that end a session. */
 export type TerminalType =
   | "aaep:agent.session.completed"
   | "aaep:agent.session.errored"
@@ -79,13 +85,16 @@ export interface Lifecycle {
   readonly openQuestions: ReadonlyMap<string, OpenQuestion>;
 }
 
+/** What the state machine takes: an event, or how a question ended. */
 export type LifecycleInput = AgentEvent | Resolution;
 
+/** The next state, and what was wrong with the step. */
 export interface LifecycleStep {
   readonly state: Lifecycle;
   readonly violations: readonly Violation[];
 }
 
+/** Options of `checkSession` and `checkStream`. */
 export interface CheckOptions extends LifecycleOptions {
   /** The stream is complete: a session without its terminal event is a violation. */
   ended?: boolean;

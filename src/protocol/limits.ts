@@ -3,9 +3,12 @@
 import type { Issue } from "./errors.ts";
 import { isObject } from "./formats.ts";
 
+/** Limits for messages we emit. */
 export const EMIT_LIMITS = { bytes: 65_536, fields: 32, depth: 8, stringBytes: 16_384 } as const;
+/** Limits for messages we accept; more generous than those for messages we emit. */
 export const RECEIVE_LIMITS = { bytes: 1_048_576, fields: 512, depth: 32, stringBytes: 1_048_576 } as const;
 
+/** Size limits of a message. */
 export interface Limits {
   readonly bytes: number;
   readonly fields: number;
@@ -29,6 +32,7 @@ export function utf8Length(text: string): number {
   return bytes;
 }
 
+/** Whether a text fits into a number of UTF-8 bytes. */
 export const fitsBytes = (text: string, maximum: number): boolean =>
   text.length * 3 <= maximum || (text.length <= maximum && utf8Length(text) <= maximum);
 

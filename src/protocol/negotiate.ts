@@ -136,6 +136,7 @@ export function resolveTerms(request: Capabilities, honored: Capabilities): Term
   };
 }
 
+/** What a producer can honor: versions, levels, languages, rates, extensions. */
 export interface Offer {
   producer: ProducerIdentity;
   versions: readonly string[];
@@ -159,6 +160,7 @@ export interface Offer {
   requireReplies?: boolean;
 }
 
+/** An extension a producer supports, and how it negotiates it. */
 export interface ExtensionOffer {
   uri: string;
   prefix: string;
@@ -171,6 +173,7 @@ export interface ExtensionOffer {
 
 type Answer = SubscriptionAccepted | SubscriptionRejected;
 
+/** Answers a subscription request with what the offer can honor: accepted, or rejected with the reason. */
 export function negotiate(request: SubscriptionRequest, offer: Offer, subscription_id: string): Answer {
   const version = chooseVersion(request.aaep_version, offer.versions);
   if (version !== undefined) return agree(request.capabilities, offer, subscription_id, version);

@@ -30,6 +30,7 @@ import {
 } from "./types.ts";
 import { explain } from "./validate.ts";
 
+/** How strictly to validate. */
 export interface ParseOptions {
   mode: "strict" | "tolerant";
   /** Extension prefixes in use, each with the context URI that declares it (CON-36). Checked in strict mode. */
@@ -40,6 +41,7 @@ export interface ParseOptions {
   limits?: Partial<Limits>;
 }
 
+/** A valid message with its diagnostics, or the issues found in it. */
 export type Parsed =
   | { ok: true; kind: "event"; message: CoreEvent; diagnostics: readonly Issue[] }
   | { ok: true; kind: "extension"; message: ExtensionEvent; diagnostics: readonly Issue[] }
@@ -57,6 +59,7 @@ const issue = (path: string, code: string, message: string, ruling: string): Iss
   ruling,
 });
 
+/** Reads a message from JSON text or bytes and validates it. Never throws: the result says what is wrong. */
 export function parse(input: string | Uint8Array, options: ParseOptions): Parsed {
   const limits = limitsOf(options);
   let json: string;

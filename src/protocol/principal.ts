@@ -3,6 +3,7 @@
 /** listen: receives events. reply: also answers. admin: also receives sessions of every audience. */
 export type Role = "listen" | "reply" | "admin";
 
+/** An authenticated caller and its rights. */
 export interface Principal {
   readonly id: string;
   readonly role: Role;

@@ -7,6 +7,7 @@ import { knock } from "./ipc/bind.ts";
 import { manifestPathFor, PIPE_DIRECTORY, socketDirectory } from "./ipc/path.ts";
 import { isSafeDirectory, ownUid } from "./safe-directory.ts";
 
+/** An agent found by `discover`. */
 export interface Discovered {
   /** For connect(). */
   readonly address: string;
@@ -15,12 +16,14 @@ export interface Discovered {
   readonly manifest: ProducerManifest | undefined;
 }
 
+/** Options of `discover`. */
 export interface DiscoverOptions {
   readonly directory?: string;
   /** So long an agent may take to answer. */
   readonly timeoutMs?: number;
 }
 
+/** Finds the agents that run on this machine and answer at their socket. */
 export async function discover({ directory, timeoutMs = 500 }: DiscoverOptions = {}): Promise<Discovered[]> {
   const place = directory ?? socketDirectory();
   if (place === undefined) return discoverPipes();

@@ -9,6 +9,7 @@ import { dirname, join } from "node:path";
 import { EarshotError } from "../protocol/errors.ts";
 import type { KnownProducer, TrustStore } from "../subscriber/trust-store.ts";
 
+/** Where the list of known producers is stored for this user. */
 export function knownProducersPath(env: NodeJS.ProcessEnv = process.env): string {
   const base = env["XDG_CONFIG_HOME"] ?? env["APPDATA"] ?? join(homedir(), ".config");
   return join(base, "earshot", "known-producers.json");

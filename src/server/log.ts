@@ -5,8 +5,10 @@
 import { createHmac, randomBytes } from "node:crypto";
 import type { Principal } from "../protocol/principal.ts";
 
+/** How important a log entry is. */
 export type LogLevel = "debug" | "info" | "warn" | "error";
 
+/** One structured log entry of the server. */
 export interface LogEntry {
   /** RFC 3339. */
   readonly at: string;
@@ -18,6 +20,7 @@ export interface LogEntry {
   readonly [field: string]: unknown;
 }
 
+/** Receives structured log entries, e.g. to hand them to a logging library. */
 export type LogSink = (entry: LogEntry) => void;
 
 export interface Logger {

@@ -72,6 +72,7 @@ export function buildManifest(offer: Offer, endpoints: Endpoints): ProducerManif
   };
 }
 
+/** The key that signs a manifest. */
 export interface SigningKey {
   readonly key: CryptoKey | JWK;
   readonly kid: string;
@@ -83,6 +84,7 @@ export interface SigningKey {
 const DAY = 86_400;
 const SAFE_ALGORITHMS = ["ES256", "RS256", "EdDSA"];
 
+/** Signs a manifest as a compact JWS. */
 export async function signManifest(
   manifest: ProducerManifest,
   signing: SigningKey,

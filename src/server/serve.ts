@@ -12,6 +12,7 @@ import { buildSite, LIMITS, type ServeLimits, type Site, type SiteOptions } from
 import { writeTokenFile } from "./token-file.ts";
 import { type GrpcWay, openWays, type UnixWay, type Ways } from "./ways.ts";
 
+/** Options of `serve`. */
 export interface ServeOptions extends SiteOptions {
   /** 4600 by default; 0 takes any free port. */
   readonly port?: number;
@@ -53,6 +54,7 @@ export interface Serving extends Site {
 /** How long a reader may take to hear why the agent stops. */
 const LAST_WORDS_MS = 500;
 
+/** Puts a producer on an HTTP server: SSE, WebSocket and the Inspector, and on one's own machine a Unix socket. */
 export async function serve(producer: Producer, options: ServeOptions = {}): Promise<Serving> {
   const { port = 4600, tls } = options;
   const host = (options.host ?? "127.0.0.1").replace(/^\[(.*)\]$/, "$1");

@@ -11,6 +11,7 @@ import { EarshotError } from "../protocol/errors.ts";
 import { isLoopback } from "./http/guard.ts";
 import { ensureSafeDirectory, isSafeDirectory, ownUid } from "./safe-directory.ts";
 
+/** What a server on this machine writes so that its user's programs can connect: address and token. */
 export interface TokenFile {
   readonly agent_id: string;
   readonly url: string;
@@ -20,6 +21,7 @@ export interface TokenFile {
   readonly pid: number;
 }
 
+/** The directory where servers on this machine write their token files. */
 export function tokenDirectory(env: NodeJS.ProcessEnv = process.env): string {
   const runtime = env["XDG_RUNTIME_DIR"];
   if (runtime) return join(runtime, "earshot");

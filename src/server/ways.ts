@@ -8,6 +8,7 @@ import type { ServeOptions } from "./serve.ts";
 
 /** Whose socket it is follows from the file system; the rest is as for the server. */
 export type UnixWay = Pick<IpcOptions, "path" | "directory">;
+/** Options for gRPC in `serve`; credentials and limits are those of the server. */
 export type GrpcWay = Pick<GrpcOptions, "port" | "tls" | "reflection">;
 
 export interface Ways {

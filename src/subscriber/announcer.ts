@@ -73,6 +73,7 @@ export interface AnnouncerSettings {
   readonly boundary: SpokenBoundary;
 }
 
+/** Options of an announcer: a person's settings, and what the voice can do. */
 export interface AnnouncerOptions extends Partial<AnnouncerSettings> {
   /** Whether there is a voice, or a braille table, for a language. */
   readonly can?: (language: string) => boolean;
@@ -93,6 +94,7 @@ const defaultSettings = (medium: "voice" | "braille"): AnnouncerSettings => ({
 
 const QUESTION = /^aaep:agent\.awaiting\.(?:confirmation|clarification)$/;
 
+/** Turns events into utterances: ordered, paced, and in the listener's language. Pure; the time is passed in. */
 export class Announcer {
   readonly #speech: Speech;
   readonly #order = new EventOrder();

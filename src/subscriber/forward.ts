@@ -15,6 +15,7 @@ export const FORWARDER: Capabilities = {
   [EXTENSION_PREFIX]: { view_prompts: true },
 };
 
+/** Where forwarded events go. */
 export interface ForwardSink {
   /** The next event waits until this one is through. */
   event(event: AgentEvent): void | Promise<void>;

@@ -10,12 +10,14 @@ import { type ConnectOptions, subscribe } from "./connect.ts";
 import { type Subscriber, sendReply } from "./subscriber.ts";
 import { speakWith, type Voice } from "./voice.ts";
 
+/** Options of `createListener`. */
 export interface ListenerOptions {
   readonly clock?: Clock;
   /** Called after anything changed, e.g. a speaker's `pump`. */
   changed(): void;
 }
 
+/** Listens to any number of agents for one announcer. */
 export interface Listener {
   /** Listens to one more agent. `source` keeps it apart from the others; a number by default. */
   add(subscriber: Subscriber, source?: string): string;
@@ -55,6 +57,7 @@ interface Source {
   readonly off: (() => void)[];
 }
 
+/** Connects subscriptions to an announcer: events in, answers out. */
 export function createListener(announcer: Announcer, options: ListenerOptions): Listener {
   const { clock = systemClock, changed } = options;
   const sources = new Map<string, Source>();
@@ -124,6 +127,7 @@ export function createListener(announcer: Announcer, options: ListenerOptions): 
   };
 }
 
+/** Options of `attach`. */
 export interface AttachOptions extends ListenerOptions {
   /** Keeps apart agents heard over several connections. */
   readonly source?: string;
@@ -137,6 +141,7 @@ export function attach(announcer: Announcer, subscriber: Subscriber, options: At
   return { flush: listener.flush, detach: () => listener.detach(source) };
 }
 
+/** Options of `createVoiceListener` and `listen`. */
 export interface VoiceListenerOptions extends AnnouncerOptions {
   readonly clock?: Clock;
 }
@@ -148,6 +153,7 @@ export interface VoiceListener extends Listener {
   pump(): void;
 }
 
+/** An announcer, a voice and a listener in one: `add` the subscriptions it should speak. */
 export function createVoiceListener(voice: Voice, options: VoiceListenerOptions = {}): VoiceListener {
   const { clock = systemClock, ...settings } = options;
   const announcer = new Announcer({ can: (language) => voice.can(language), ...settings });

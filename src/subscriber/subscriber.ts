@@ -73,6 +73,7 @@ export type ReplyFields =
       readonly response: string | boolean | number;
     };
 
+/** The events of a `Subscriber`, by name, for `on`. */
 export interface SubscriberEvents {
   event: AgentEvent;
   confirmation: ConfirmationAsk;
@@ -117,6 +118,7 @@ const STABLE_MS = 30_000;
 /** How long `close` tries to reconnect in order to end the subscription. */
 const CLOSE_MS = 2_000;
 
+/** A subscription to an agent: iterate over its events, answer its questions, close it. */
 export class Subscriber implements AsyncIterable<AgentEvent> {
   readonly #transport: ClientTransport;
   readonly #options: SubscribeOptions;

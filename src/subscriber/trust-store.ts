@@ -7,6 +7,7 @@ import type { SubscriptionAccepted } from "../protocol/types.ts";
 import { type ClientTransport, ConnectionError } from "../transports/client-connection.ts";
 import { agentName } from "./announcer/phrases.ts";
 
+/** An agent the person has met, and what they decided about it. */
 export interface KnownProducer {
   readonly agent_id: string;
   readonly name: string;
@@ -40,6 +41,7 @@ export interface Met {
 /** Why the person is asked. The announcer has a sentence for each: `first_met`, `met_elsewhere` and so on. */
 export type Meeting = "new" | "elsewhere" | "unsigned" | "other_key" | "known" | "revoked";
 
+/** Compares an agent with the list of known ones: new, known, changed or revoked. */
 export function meet(known: readonly KnownProducer[], { agent_id, address, kid }: Met): Meeting {
   const one = known.find((producer) => producer.agent_id === agent_id);
   if (!one) return "new";
@@ -77,6 +79,7 @@ export function revoke(known: readonly KnownProducer[], agent_id: string, at: st
 export const forget = (known: readonly KnownProducer[], agent_id: string): KnownProducer[] =>
   known.filter((producer) => producer.agent_id !== agent_id);
 
+/** Options of `knownOnly`. */
 export interface KnownOptions {
   readonly store: TrustStore;
   /** The person's word on an agent that is new, or not what it was. Never called for one that is known or revoked. */

@@ -29,6 +29,7 @@ export {
   type TrustStore,
 } from "./trust-store.ts";
 
+/** What a signed manifest is checked against. */
 export interface TrustOptions {
   /** Keys you trust for this producer, or where its keys are published. Not those of other agents. */
   readonly keys: JSONWebKeySet | string;
@@ -46,6 +47,7 @@ export interface TrustOptions {
   readonly transport?: string;
 }
 
+/** The verdict on a signed manifest. */
 export type Trust =
   | {
       readonly trusted: true;
@@ -102,6 +104,9 @@ const SAFE = [
 ];
 const refuse = (reason: string): Trust => ({ trusted: false, reason });
 
+/**
+ * Verifies the signed manifest of an acceptance against keys you trust. Never throws for a bad one: it says why not.
+ */
 export async function verifyManifest(accepted: SubscriptionAccepted, options: TrustOptions): Promise<Trust> {
   const { keys, algorithms = ["ES256", "RS256", "EdDSA"] } = options;
   if (algorithms.some((name) => !SAFE.includes(name))) {

@@ -13,6 +13,7 @@ export interface Voice {
   close(): Promise<void>;
 }
 
+/** The loop between an announcer and a voice. See `speakWith`. */
 export interface Speaker {
   /** Call it after anything was passed to the announcer. */
   pump(): void;

@@ -21,6 +21,7 @@ import { spokenBy } from "./spoken.ts";
 /** A question as an agent asks it: yes or no, or in the person's own words. */
 export type AnyQuestion = AwaitingConfirmation | AwaitingClarification;
 
+/** Options of a test listener. */
 export interface ListenerOptions {
   readonly capabilities?: Capabilities;
   /** The authenticated caller; one local user by default. */
@@ -34,6 +35,7 @@ export interface ListenerOptions {
   readonly clock?: Clock;
 }
 
+/** A listener for tests: records what it receives, and answers as told. */
 export class TestListener {
   /** Everything received, in order, each event once. */
   readonly events: CoreEvent[] = [];

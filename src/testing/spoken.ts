@@ -8,6 +8,7 @@ interface Shown {
   readonly value: unknown;
 }
 
+/** The lines a person would hear of an event. */
 export function spokenBy(event: CoreEvent): string[] {
   if (event.type === "aaep:agent.output.streaming") return event.chunk === "" ? [] : [event.chunk.trim()];
   if (event.type === "aaep:agent.awaiting.confirmation") return asked(event);

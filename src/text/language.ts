@@ -20,6 +20,7 @@ interface Locale {
   readonly full: string | undefined;
 }
 
+/** The languages a producer has, and which one stands in for others. */
 export interface LanguageOffer {
   readonly available: readonly string[];
   readonly primary: string;
@@ -153,10 +154,12 @@ export function resolveLanguage(requested: readonly string[], offered: LanguageO
   return match?.available ?? offered.primary;
 }
 
+/** The script a language is written in, e.g. `Latn`; undefined if the tag does not tell. */
 export const scriptOf = (tag: string): string | undefined => localeOf(tag).script;
 
 const RIGHT_TO_LEFT = /^(?:Adlm|Ara[bn]|Gara|Hebr|Mand|Mend|Nkoo|Rohg|Samr|Syr[cejn]|Thaa|Yezi)$/;
 
+/** The writing direction of a language. */
 export const directionOf = (tag: string): "ltr" | "rtl" =>
   RIGHT_TO_LEFT.test(scriptOf(tag) ?? "") ? "rtl" : "ltr";
 
@@ -197,6 +200,7 @@ export const VARIANT_BASES = [
   "output_summary",
   "partial_result",
 ] as const;
+/** A text field that may have variants by language. */
 export type VariantBase = (typeof VARIANT_BASES)[number];
 
 /** `yo-NG` is written `summary_normal_yo_ng`. */

@@ -42,6 +42,7 @@ const LOOK_ALIKE = [/\p{Script=Latin}/u, /\p{Script=Cyrillic}/u, /\p{Script=Gree
 /** Cyrillic and Greek words of only Latin look-alikes. */
 const ALL_LOOK_ALIKE = /^[аеорсухіјѕԁһԛԝѵАВЕКМНОРСТУХІЈЅνορικΑΒΕΖΗΙΚΜΝΟΡΤΥΧ]{2,}$/u;
 
+/** Makes untrusted text safe to speak and show: no control or invisible characters, look-alike words marked. */
 export function neutralize(source: string, language?: string): SafeText {
   let hidden = false;
   const remove = (text: string, pattern: RegExp, by: string | ((match: string) => string)): string =>

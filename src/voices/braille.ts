@@ -10,6 +10,7 @@ interface BrailleText {
 
 /** Marks in the last cell: more text waits, or critical text does. */
 export const WAITS = "⠤";
+/** The mark in the last cell of a braille display: critical text waits. */
 export const WAITS_URGENTLY = "⠿";
 const BLANK = "\u2800";
 
@@ -101,6 +102,7 @@ export function toWindows(cells: string, room: number): string[] {
   return current === "" && windows.length > 0 ? windows : [...windows, current];
 }
 
+/** Options of `createBrailleVoice`. */
 export interface BrailleOptions {
   readonly translator: Translator;
   /** Cells of the display, 40 by default. */

@@ -7,6 +7,7 @@ import { readFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { EarshotError } from "../protocol/errors.ts";
 
+/** Options of `connectBrlapi`. */
 export interface BrlapiOptions {
   /** `host:display` or `:display`, as in BRLAPI_HOST, or a socket path. `:0` by default. */
   readonly address?: string;
@@ -20,6 +21,7 @@ export interface BrlapiOptions {
   lost?(message: string): void;
 }
 
+/** A connected braille display. See `connectBrlapi`. */
 export interface BrlapiDisplay {
   /** Number of cells, over all lines of the display. */
   readonly width: number;
@@ -219,6 +221,7 @@ class BrlapiConnection {
   }
 }
 
+/** Connects to a braille display through brltty. */
 export async function connectBrlapi(options: BrlapiOptions = {}): Promise<BrlapiDisplay> {
   const { address = process.env["BRLAPI_HOST"] ?? ":0", tty = ttyPath(), pan, lost } = options;
   const socket = await dial(address);

@@ -14,6 +14,7 @@ export const BRAILLE_TABLES: Readonly<Record<string, string>> = {
   ja: "ja-kantenji.utb",
 };
 
+/** Translates text to braille. See `createLiblouis`. */
 export interface Translator {
   can(language: string): boolean;
   /** Returns Unicode braille cells. Without a language, the listener's own is used. */
@@ -29,6 +30,7 @@ interface TableProcess {
 /** lou_translate has a line buffer; longer lines would be answered in pieces. */
 const MAX_LINE_LENGTH = 400;
 
+/** Translates text to braille with liblouis (`lou_translate`). */
 export function createLiblouis(
   fallback = "en",
   tables: Readonly<Record<string, string>> = BRAILLE_TABLES,

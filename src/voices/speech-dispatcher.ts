@@ -7,6 +7,7 @@ import type { Utterance } from "../subscriber/announcer.ts";
 import type { Voice } from "../subscriber/voice.ts";
 import { speechRuns } from "./speech-programs.ts";
 
+/** Options of `createSpeechDispatcherVoice`. */
 export interface SsipOptions {
   /** Default: $XDG_RUNTIME_DIR/speech-dispatcher/speechd.sock. */
   readonly socket?: string;
@@ -34,6 +35,7 @@ interface Reply {
   readonly lines: readonly string[];
 }
 
+/** A voice that speaks through speech-dispatcher. */
 export async function createSpeechDispatcherVoice(options: SsipOptions = {}): Promise<Voice> {
   const path = options.socket ?? `${process.env["XDG_RUNTIME_DIR"] ?? "/tmp"}/speech-dispatcher/speechd.sock`;
   const socket = connect(path);

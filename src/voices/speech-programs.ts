@@ -6,6 +6,7 @@ import { type ChildProcess, execFile, spawn } from "node:child_process";
 import type { Run, Utterance } from "../subscriber/announcer.ts";
 import type { Voice } from "../subscriber/voice.ts";
 
+/** A program that speaks what it reads on standard input, and its arguments. */
 export interface SpeechCommand {
   readonly program: string;
   readonly args: readonly string[];
@@ -29,6 +30,7 @@ const tagOf = (language: string | undefined): string | undefined =>
     ? language.toLowerCase()
     : undefined;
 
+/** The command that speaks standard input with espeak-ng. */
 export function espeakCommand(language: string | undefined, wpm: number, wav?: string): SpeechCommand {
   const tag = tagOf(language);
   // espeak-ng names Mandarin cmn, and fails on unknown regions: pass the language only.
@@ -53,6 +55,7 @@ export function macVoices(listing: string): Map<string, string> {
   return voices;
 }
 
+/** The command that speaks standard input on macOS, with `say`. */
 export function sayCommand(
   language: string | undefined,
   wpm: number,
@@ -66,6 +69,7 @@ export function sayCommand(
   };
 }
 
+/** The command that speaks standard input on Windows, with SAPI. */
 export function powershellCommand(language: string | undefined, wpm: number): SpeechCommand {
   // SAPI rates range from -10 to 10; 0 is about 175 words a minute.
   const rate = Math.max(-10, Math.min(10, Math.round((wpm - 175) / 20)));
@@ -128,6 +132,7 @@ export function createProgramVoice({ rate = 175, command, can }: ProgramVoiceOpt
 const espeakLanguages = (listing: string): Set<string> =>
   new Set([...listing.matchAll(/^\s*\d+\s+([a-z]{2,3})/gmu)].map(([, tag]) => tag!));
 
+/** A voice that speaks with espeak-ng. */
 export async function createEspeakVoice(
   options: { rate?: number; wav?: (count: number) => string } = {},
 ): Promise<Voice> {

@@ -7,6 +7,7 @@ import { type Run, textOf, type Utterance } from "../subscriber/announcer.ts";
 import type { Voice } from "../subscriber/voice.ts";
 import { neutralize } from "../text/neutralize.ts";
 
+/** Options of `createTerminalVoice`. */
 export interface TerminalOptions {
   write(text: string): void;
   /** Rings the bell for questions and ends of sessions; on by default. */
@@ -20,6 +21,7 @@ export interface TerminalOptions {
 
 const RINGS: ReadonlySet<string> = new Set(["question", "completed", "errored", "cancelled", "handoff"]);
 
+/** A voice that writes plain lines to a terminal. */
 export function createTerminalVoice({
   write,
   bell = true,

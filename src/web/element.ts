@@ -48,6 +48,7 @@ const oneOf = <Value extends string>(
 const Base =
   (globalThis as { HTMLElement?: typeof HTMLElement }).HTMLElement ?? (class {} as typeof HTMLElement);
 
+/** The `<earshot-live>` element: transcript, announcements, questions and settings. */
 export class EarshotLive extends Base {
   static readonly observedAttributes = ["src", "lang", "verbosity", "load", "speed", "account"];
 

@@ -24,6 +24,7 @@ interface RegionSet {
 const region = (live: "polite" | "assertive"): HTMLElement =>
   make("div", { "aria-live": live, "aria-atomic": "true", "aria-relevant": "additions text" });
 
+/** Announces text through ARIA live regions, so that nothing is lost or repeated. */
 export class LiveRegions {
   readonly #home: () => HTMLElement;
   readonly #ownDialog: () => HTMLElement | undefined;

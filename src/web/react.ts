@@ -7,6 +7,7 @@ import { defineEarshotLive, type EarshotAnnounced, type EarshotLive as LiveEleme
 import type { EarSettings } from "./settings.ts";
 import type { ConnectionState, Token } from "./shared.ts";
 
+/** Options of `useEarshot`. */
 export interface UseEarshotOptions extends Partial<EarSettings> {
   readonly token?: Token;
   readonly account?: string;
@@ -21,6 +22,7 @@ export interface UseEarshotOptions extends Partial<EarSettings> {
   readonly onSay?: (utterance: Utterance) => void;
 }
 
+/** What `useEarshot` returns: the connection, the current question, and how to answer it. */
 export interface Earshot {
   readonly line: ConnectionState;
   readonly settings: EarSettings;
@@ -98,6 +100,7 @@ const settingsOf = ({ languages, verbosity, load, speed }: UseEarshotOptions): E
   speed: speed ?? "medium",
 });
 
+/** Properties of the `EarshotLive` component. */
 export interface EarshotLiveProps {
   readonly src: string;
   readonly lang?: string;

@@ -3,8 +3,10 @@ import type { Capabilities, CognitiveLoad, Verbosity } from "../protocol/types.t
 import { make } from "./dom.ts";
 import { LANGUAGES, type LocalizedMessages, supported } from "./messages.ts";
 
+/** How fast a page announces. */
 export type Speed = "slow" | "medium" | "fast";
 
+/** What a person can set on a page. */
 export interface EarSettings {
   /** Preferred first. */
   readonly languages: readonly string[];

@@ -9,6 +9,7 @@ import type { TabsHost } from "./tabs.ts";
 
 export type { Token };
 
+/** The state of a page's connection to its agent. */
 export interface ConnectionState {
   readonly state: "connecting" | "connected" | "lost" | "ended";
   /** Empty while nobody knows it. */
@@ -17,6 +18,7 @@ export interface ConnectionState {
   readonly honored?: Capabilities;
 }
 
+/** Options of a page's listener. */
 export interface EarOptions {
   /** The agent's address: http(s) or ws(s). */
   readonly address: string;

@@ -31,6 +31,7 @@ interface Turn {
   readonly outputs: Map<string, OutputBlock>;
 }
 
+/** The transcript of a page: one turn per session, to be read at one's own pace. */
 export class Transcript {
   readonly element: HTMLElement;
   readonly #turns = new Map<string, Turn>();

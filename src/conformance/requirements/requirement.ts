@@ -25,8 +25,10 @@ export const ALL_IDS = {
   LIM: 9,
 } as const;
 
+/** A section of the requirements: the first part of an id. */
 export type Section = keyof typeof ALL_IDS;
 
+/** One MUST or MUST NOT of the specification. */
 export interface Requirement {
   readonly id: `${Section}-${string}`;
   readonly keyword: "MUST" | "MUST NOT";

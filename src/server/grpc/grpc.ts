@@ -33,6 +33,7 @@ export interface GrpcTls {
 }
 
 // Declared here because the declarations of calls.ts need @grpc/grpc-js, which is an optional peer.
+/** Limits of a gRPC server. */
 export interface GrpcLimits {
   readonly messageBytes: number;
   /** Most bytes waiting for one stream, and how long it may stand still. */
@@ -45,6 +46,7 @@ export interface GrpcLimits {
   readonly requestMs: number;
 }
 
+/** Options of `serveGrpc`. */
 export interface GrpcOptions {
   /** 4601 by default; 0 takes any free port. */
   readonly port?: number;
@@ -67,6 +69,7 @@ export interface GrpcOptions {
   readonly log?: LogSink;
 }
 
+/** A running gRPC server. */
 export interface ServingGrpc {
   /** For connect(): `grpc://…` or `grpcs://…`. */
   readonly address: string;
@@ -94,6 +97,7 @@ export interface GrpcInside {
   readonly manifest: () => ProducerManifest;
 }
 
+/** Puts a producer on a gRPC server. Needs the package @grpc/grpc-js. */
 export async function serveGrpc(producer: Producer, options: GrpcOptions = {}): Promise<ServingGrpc> {
   const log = createLogger(options.log);
   const observer = createObserver(log, createMetrics());

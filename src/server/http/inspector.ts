@@ -15,6 +15,7 @@ import { readTokenFiles } from "../token-file.ts";
 import { isLoopback } from "./guard.ts";
 import type { Pages, Routes } from "./routes.ts";
 
+/** Options of the Inspector page. */
 export interface InspectorOptions {
   /** Where a POST of {"text": …} gives the agent something to do; the page then has a box for it. */
   readonly prompt?: string;

@@ -41,6 +41,7 @@ import { createWatch } from "./unanswered.ts";
 import { createWebHandler } from "./web-handler.ts";
 import { attachWebSocket } from "./websocket.ts";
 
+/** Options of `createSite`: authentication, allowed names and origins, extra routes, limits. */
 export interface SiteOptions {
   readonly prefix?: string;
   /** Who is who. On loopback, a token made for this run by default. */
@@ -67,6 +68,7 @@ export interface SiteOptions {
   readonly log?: LogSink;
 }
 
+/** Limits of an HTTP server: sizes, numbers and times. */
 export interface ServeLimits extends NodeHttpLimits {
   readonly connections: number;
   /** From one address. On loopback, where a proxy may stand for everybody, only if you say so. */
@@ -89,6 +91,7 @@ export const LIMITS: ServeLimits = {
   heartbeatMs: 15_000,
 };
 
+/** A producer for a server of your own: handlers for Node and for web-standard requests. See `createSite`. */
 export interface Site {
   /** For Express (`app.use(site.node)`), Fastify (`reply.raw`) or a server of your own. */
   readonly node: (request: Request, response: Response, next?: () => void) => void;

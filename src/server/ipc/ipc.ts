@@ -23,6 +23,7 @@ import { WriteScheduler } from "../writer.ts";
 import { type Bound, bindSocket } from "./bind.ts";
 import { isPipe, manifestPathFor, socketPath } from "./path.ts";
 
+/** Limits of a Unix socket or named pipe. */
 export interface IpcLimits {
   readonly connections: number;
   readonly messageBytes: number;
@@ -33,6 +34,7 @@ export interface IpcLimits {
   readonly requestMs: number;
 }
 
+/** Options of `serveIpc`. */
 export interface IpcOptions {
   /** A path or pipe of your own choosing; by convention it follows from the agent_id. */
   readonly path?: string;
@@ -47,6 +49,7 @@ export interface IpcOptions {
   readonly log?: LogSink;
 }
 
+/** A running Unix socket or named pipe. */
 export interface ServingIpc {
   readonly path: string;
   /** For connect(): `unix:<path>` or `pipe:<name>`. */
@@ -76,6 +79,7 @@ export interface IpcInside {
   readonly manifest: (way: Way) => ProducerManifest;
 }
 
+/** Puts a producer on a Unix socket or a Windows named pipe. */
 export async function serveIpc(producer: Producer, options: IpcOptions = {}): Promise<ServingIpc> {
   const log = createLogger(options.log);
   const observer = createObserver(log, createMetrics());

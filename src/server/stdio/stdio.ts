@@ -13,6 +13,7 @@ import { createMetrics } from "../metrics.ts";
 import { createObserver } from "../observer.ts";
 import { WriteScheduler } from "../writer.ts";
 
+/** Options of `serveStdio`. */
 export interface StdioOptions {
   /** Where the listener is heard and spoken to; our own stdin and stdout by default. For a child: its stdout and stdin. */
   readonly input?: Readable;
@@ -24,6 +25,7 @@ export interface StdioOptions {
   readonly log?: LogSink;
 }
 
+/** A running connection over standard input and output. */
 export interface ServingStdio {
   /** Settles when the listener has gone, or `close` was called. */
   readonly closed: Promise<void>;
@@ -32,6 +34,7 @@ export interface ServingStdio {
 
 const LIMITS = { queueBytes: 1_048_576, blockedMs: 30_000 };
 
+/** Connects a producer to one listener over standard input and output, or over a child's. */
 export function serveStdio(producer: Producer, options: StdioOptions = {}): ServingStdio {
   const { input = process.stdin, output = process.stdout, principal = LOCAL_USER } = options;
   const { queueBytes, blockedMs } = { ...LIMITS, ...options.limits };

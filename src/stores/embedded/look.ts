@@ -9,6 +9,7 @@ import { readEntries } from "./reading.ts";
 import { recover, scanInto, segmentNames } from "./recover.ts";
 import { decodeRecords, segmentNumber } from "./segment.ts";
 
+/** Options of `readLog`. */
 export interface LogReadingOptions {
   readonly directory: string;
   readonly files?: FilePort;
@@ -32,6 +33,7 @@ export interface LogReading {
 /** A file may be removed by retention while it is looked for; then everything is read anew. */
 const ATTEMPTS = 5;
 
+/** Reads a log without writing to it, also while another process writes. */
 export async function readLog({ directory, files = nodeFiles }: LogReadingOptions): Promise<LogReading> {
   for (let attempt = 1; ; attempt++) {
     try {

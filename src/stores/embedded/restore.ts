@@ -19,11 +19,13 @@ interface CopyOptions {
   readonly files?: FilePort;
 }
 
+/** The size of a backup. */
 export interface Backup {
   readonly files: number;
   readonly bytes: number;
 }
 
+/** The result of `restoreLog`. */
 export interface Restored {
   readonly identity: LogIdentity;
   /** The newest entry; 0 if there is none. */

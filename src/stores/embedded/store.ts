@@ -17,6 +17,7 @@ import { type Compaction, type Retention, removable } from "./retention.ts";
 import { type LogRecord, recordOf, recordsAhead } from "./segment.ts";
 import { repairTail, SegmentWriter } from "./writer.ts";
 
+/** Options of `openEmbeddedStore`. */
 export interface EmbeddedStoreOptions {
   readonly directory: string;
   /** What may go, and when; without it everything is kept. */
@@ -35,6 +36,7 @@ export interface EmbeddedStoreOptions {
   readonly processMark?: ProcessMark;
 }
 
+/** A log on disk. Pass it to `createProducer({ store })`. */
 export interface EmbeddedStore extends LogStore {
   /** Bytes of an unfinished write that were cut off on opening, and kept in a file beside the log. */
   readonly torn_bytes: number;
@@ -58,6 +60,7 @@ const MIB = 1024 * 1024;
 /** Less than this is not worth dividing. */
 const GROUP_BYTES = 64 * 1024;
 
+/** Opens the log in a directory for writing, and repairs an unfinished write. One process at a time may hold it. */
 export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<EmbeddedStore> {
   const { directory, retain, files = nodeFiles, clock = systemClock, random = systemRandom } = options;
   const { durability = "sync", warn = (sentence: string) => console.warn(sentence) } = options;

@@ -16,6 +16,7 @@ type Slots = Readonly<Record<string, Slot>>;
 const primary = (tag: string): string => tag.toLowerCase().split("-")[0]!;
 const ENDED = /[.!?…。！？؟۔:：]["'”’»）)」』]*\s*$/u;
 
+/** Fills the messages of a catalog, in the listener's language. */
 export class Phrases {
   readonly catalog: Catalog;
   readonly language: string;

@@ -12,6 +12,7 @@ import { countWords, type Run } from "./utterance.ts";
 
 export type QuestionEvent = AwaitingConfirmation | AwaitingClarification;
 
+/** What a person said to a question. */
 export type AnswerInput =
   | { readonly kind: "no" | "confirm" | "more" }
   /** `unsure`: possibly not typed by hand (e.g. pasted), so a second step is required for any question. */

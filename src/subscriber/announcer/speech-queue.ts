@@ -18,6 +18,7 @@ import {
   type UtteranceSubject,
 } from "./utterance.ts";
 
+/** What a voice has to do next: say an utterance, or stop one. */
 export type Action =
   | { readonly do: "say"; readonly utterance: Utterance }
   /** Stop speaking this; it will be spoken again. */
@@ -231,6 +232,7 @@ export class SpeechQueue {
 /** `quiet`: recorded without being spoken. `skipped`: replaced by a digest or by newer progress. */
 type SpokenStatus = "waiting" | "said" | "quiet" | "skipped";
 
+/** One utterance of the history, and whether it was spoken. */
 export interface HistoryEntry {
   readonly utterance: Utterance;
   readonly at: number;

@@ -15,6 +15,7 @@ export interface Run {
   readonly standIn?: true;
 }
 
+/** What an utterance is about. */
 export type UtteranceKind =
   | "started"
   | "completed"
@@ -45,6 +46,7 @@ export interface UtteranceSubject {
   readonly asked?: Asked;
 }
 
+/** One thing to say, with its urgency and its text in runs of one language each. */
 export interface Utterance extends UtteranceSubject {
   readonly id: number;
   readonly kind: UtteranceKind;

@@ -4,8 +4,10 @@
  */
 import { matchLanguage } from "../../text/language.ts";
 
+/** A message: one sentence, or one per plural form of the language. */
 export type Message = string | Readonly<Partial<Record<Intl.LDMLPluralRule, string>>>;
 
+/** The announcer's messages in one language. */
 export interface Catalog {
   /** BCP 47 tag. */
   readonly language: string;
@@ -156,8 +158,10 @@ export const MESSAGE_KEYS = [
   "word_what",
 ] as const;
 
+/** The name of a message in a catalog. */
 export type MessageKey = (typeof MESSAGE_KEYS)[number];
 
+/** A catalog, and whether it fits the language that was asked for. */
 export interface CatalogMatch {
   readonly catalog: Catalog;
   /** The requested tag, so that e.g. a Brazilian voice speaks the Portuguese catalog. */

@@ -13,6 +13,7 @@ import { yo } from "./yo.ts";
 
 export type { Catalog, CatalogMatch, Message, MessageKey } from "./catalog.ts";
 
+/** Every built-in catalog. English comes first. */
 export const CATALOGS: readonly Catalog[] = [en, es, fr, pt, ar, ja, yo, ha, ig, sw];
 
 /** The best catalog for these languages, preferred first, that a voice can speak; English if there is none. */
