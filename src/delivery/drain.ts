@@ -140,7 +140,7 @@ export class Schedule<Item> {
   }
 }
 
-export interface DrainOptions {
+interface DrainOptions {
   readonly window: LogWindow;
   readonly schedule: Schedule<LaneMember>;
   readonly context: NoticeContext;

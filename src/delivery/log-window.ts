@@ -53,7 +53,7 @@ export interface OutputTrack {
 }
 
 /** A boundary inside an output: UTF-16 offset from its start, and level. */
-export interface TextBoundary {
+interface TextBoundary {
   readonly offset: number;
   readonly level: BoundaryLevel;
 }

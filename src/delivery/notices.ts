@@ -107,7 +107,7 @@ export function mostRecent(tracks: readonly SessionTrack[], most: number): reado
 }
 
 /** What a subscription missed: a range of log positions, as far as known. */
-export interface Gap {
+interface Gap {
   readonly reason: GapReason;
   readonly since?: number;
   readonly next?: number;

@@ -23,10 +23,10 @@ export const VERBOSITIES: readonly Verbosity[] = ["terse", "normal", "detailed"]
 const LOADS: readonly CognitiveLoad[] = ["low", "medium", "high"];
 
 /** Requesting this rate removes the limit: renegotiation cannot remove a field by omitting it (CON-19). */
-export const UNLIMITED = 100_000;
+const UNLIMITED = 100_000;
 
 /** All capabilities with defaults filled in. Lists are copies. */
-export const withDefaults = (given: Capabilities) => ({
+const withDefaults = (given: Capabilities) => ({
   preferred_verbosity: given.preferred_verbosity ?? "normal",
   languages: [...(given.languages ?? ["en-US"])],
   supports_confirmation_reply: given.supports_confirmation_reply ?? false,
@@ -44,10 +44,10 @@ export const withDefaults = (given: Capabilities) => ({
 
 const CORE_FIELDS = new Set([...Object.keys(withDefaults({})), "max_events_per_second", "pace_wpm"]);
 
-export const isCoreField = (name: string): boolean => CORE_FIELDS.has(name);
+const isCoreField = (name: string): boolean => CORE_FIELDS.has(name);
 
 /** Extension capabilities: objects under a prefix. Names such as __proto__ are ignored. */
-export const extensionEntries = (capabilities: Capabilities): [string, Record<string, unknown>][] =>
+const extensionEntries = (capabilities: Capabilities): [string, Record<string, unknown>][] =>
   Object.entries(capabilities).filter(
     (entry): entry is [string, Record<string, unknown>] =>
       !isCoreField(entry[0]) && !/^(?:__proto__|constructor|prototype)$/.test(entry[0]) && isObject(entry[1]),

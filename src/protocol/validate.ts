@@ -15,7 +15,7 @@ interface Common {
   readonly tolerate: Tolerances;
   ok(value: unknown): boolean;
 }
-export interface TextNode extends Common {
+interface TextNode extends Common {
   readonly is: "text";
   readonly min: number;
   readonly max: number;
@@ -35,7 +35,7 @@ interface NumberNode extends Common {
 interface FlagNode extends Common {
   readonly is: "flag";
 }
-export interface ListNode extends Common {
+interface ListNode extends Common {
   readonly is: "list";
   readonly first: Node | undefined;
   readonly item: Node;
@@ -62,7 +62,7 @@ interface AnyOfNode extends Common {
 export type Node = TextNode | WordNode | NumberNode | FlagNode | ListNode | ObjectNode | AnyOfNode;
 
 /** If the fields in `when` match, those in `then` must; a field in `then` may be absent unless it is in `need`. */
-export interface Rule {
+interface Rule {
   readonly when: Readonly<Record<string, readonly unknown[]>>;
   readonly then: Readonly<Record<string, readonly unknown[]>>;
   readonly need: readonly string[];

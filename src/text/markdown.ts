@@ -7,7 +7,7 @@
 
 export type Inline = string | InlineNode;
 
-export interface InlineNode {
+interface InlineNode {
   /** "address" is a bare URL, "note" a footnote mark such as [^1]. */
   readonly kind: "code" | "note" | "strong" | "em" | "struck" | "link" | "image" | "address";
   /** The content; for an address none. */
@@ -17,7 +17,7 @@ export interface InlineNode {
   readonly title: string;
 }
 
-export interface ListItem {
+interface ListItem {
   /** As written; undefined for a bullet. */
   readonly number: number | undefined;
   /** Of a task list. */

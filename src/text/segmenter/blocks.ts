@@ -35,7 +35,7 @@ const LETTERED = 16;
 const LEVELLED = 32;
 const ROMAN = 64;
 
-export interface Marker {
+interface Marker {
   /** Offset of the item's text. */
   end: number;
   style: number;
@@ -150,7 +150,7 @@ export function runLength(buffer: TextBuffer, at: number, mark: number, most: nu
 }
 
 /** Offset after any "> " marks. */
-export function skipQuoteMarks(buffer: TextBuffer, at: number): number {
+function skipQuoteMarks(buffer: TextBuffer, at: number): number {
   let i = at;
   while (i < at + 16 && buffer.at(i) === 0x3e) i = buffer.skipSpaces(i + 1, 4);
   return i;

@@ -88,7 +88,7 @@ export function classOfUnit(unit: number): number {
 }
 
 /** Class of a code point beyond the basic plane. */
-export function classOfPair(point: number): number {
+function classOfPair(point: number): number {
   let kind = astral.get(point);
   if (kind === undefined) {
     kind = lookUp(String.fromCodePoint(point));

@@ -312,7 +312,7 @@ function inSpan(s: ScanState) {
 /** After a longer run of marks, the text before it may have left the buffer and is not examined. */
 const MAX_MARK_RUN = 64;
 
-export function beginStop(s: ScanState, kind: number) {
+function beginStop(s: ScanState, kind: number) {
   const { buffer, at } = s;
   s.stop = {
     kind,
@@ -343,7 +343,7 @@ function addMark(s: ScanState, stop: Stop, kind: number) {
   s.at++;
 }
 
-export function afterStop(s: ScanState) {
+function afterStop(s: ScanState) {
   const { buffer, at } = s;
   const stop = s.stop!;
   const kind = buffer.kind(at);
@@ -431,7 +431,7 @@ function textAfterStop(s: ScanState, stop: Stop, kind: number) {
   else s.cancelStop();
 }
 
-export function inSpaces(s: ScanState) {
+function inSpaces(s: ScanState) {
   const { buffer, at } = s;
   const kind = buffer.kind(at);
   const unit = buffer.at(at);
@@ -542,7 +542,7 @@ const MAX_UNMARKED_ITEM = 40;
 
 const leadIns = wordSet(TIME_LEAD_IN);
 
-export function openLine(s: ScanState) {
+function openLine(s: ScanState) {
   const { buffer, at, list, newlines, markdown } = s;
   const first = !s.content;
   // A blank line is a paragraph boundary whatever follows, so report it without waiting for the next line.
@@ -633,7 +633,7 @@ function enterLine(s: ScanState, line: Line, level: number, first: boolean) {
   s.at = line.marker?.end ?? line.content;
 }
 
-export function inFence(s: ScanState) {
+function inFence(s: ScanState) {
   const { buffer, fence } = s;
   const next = stepFence(buffer, fence, s.at);
   if (buffer.needsMore) return;
@@ -644,7 +644,7 @@ export function inFence(s: ScanState) {
   }
 }
 
-export function atSentenceStart(s: ScanState) {
+function atSentenceStart(s: ScanState) {
   const { buffer, list } = s;
   if (s.marked) return readOpening(s, s.at);
   const bullet = list.style === BULLET;

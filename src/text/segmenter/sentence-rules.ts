@@ -49,11 +49,11 @@ import {
   UNITS,
 } from "./language-data.ts";
 
-export const NEVER = 1;
-export const NUMBER = 2;
-export const STARTER = 3;
-export const END = 4;
-export const AFTER_NUMBER = 5;
+const NEVER = 1;
+const NUMBER = 2;
+const STARTER = 3;
+const END = 4;
+const AFTER_NUMBER = 5;
 
 export interface Profile {
   language: string;
@@ -98,7 +98,7 @@ export function profileFor(tag: string): Profile {
 }
 
 /** Kind of an abbreviation (without its last stop), or 0. */
-export function kindOfAbbreviation(profile: Profile, token: string): number {
+function kindOfAbbreviation(profile: Profile, token: string): number {
   const { kinds } = profile;
   return kinds.get(`=${token}`) ?? kinds.get(token) ?? kinds.get(token.toLowerCase()) ?? 0;
 }
@@ -107,10 +107,10 @@ export function kindOfAbbreviation(profile: Profile, token: string): number {
 // never across a flush.
 
 export const ORDINARY = 0;
-export const INITIAL = 6;
-export const NUMERAL = 7;
-export const TIME = 8;
-export const ROMAN = 9;
+const INITIAL = 6;
+const NUMERAL = 7;
+const TIME = 8;
+const ROMAN = 9;
 
 // A conjunct such as క్రీ counts as one letter.
 const ACRONYM = /^\p{L}(?:\p{M}+\p{Lo})?\p{M}*(?:[.-]+\p{L}(?:\p{M}+\p{Lo})?\p{M}*)+$/u;
@@ -153,7 +153,7 @@ export function tokenBefore(buffer: TextBuffer, end: number): Token {
   return { text: buffer.composed(start, end), start };
 }
 
-export interface TokenBefore {
+interface TokenBefore {
   kind: number;
   text: string;
   start: number;
