@@ -129,6 +129,7 @@ async function open(io: Io, demo: Demo, options: DemoServerOptions): Promise<Ser
   }
 }
 
+/** `POST` here starts a session, from a script or a page. */
 export const DEMO_PATH = "/demo/sessions";
 const EXAMPLE = 'Send JSON such as {"text":"book a room"}, or {"scenario":"flood"}.';
 
@@ -170,6 +171,10 @@ type Send = (message: Readonly<Record<string, unknown>>) => void;
 const STREAM_MS = 2_000;
 const POLL_MS = 25;
 
+/**
+ * Existing test drivers send `{"kind":"user_input","text":…}` and take the next message as the acknowledgement. So they get
+ * one, which is not an event, before the session's own events.
+ */
 export function createTestDriverHook(
   demo: Demo,
   clock: Clock,
