@@ -30,7 +30,7 @@ describe("earshot ask", () => {
     const demo = await startDemo([], env);
     expect(await ask(["Tell", "me", "a", "fact"], env)).toEqual({
       code: 0,
-      out: "The demo has begun. To hear it: npx earshot listen\n",
+      out: "The demo has started. To listen: npx earshot listen\n",
       err: "",
     });
     const { code, out } = await ask(["--json", "Hello"], env);
@@ -81,7 +81,7 @@ describe("earshot ask", () => {
     subscriber.on("confirmation", (question) => void question.reject());
     const { code, out, err } = await ask(["--wait", "delete record 7"], env);
     expect(code).toBe(0);
-    expect(err).toContain("It waits for an answer. Somebody who listens can give one: npx earshot listen");
+    expect(err).toContain("The demo is waiting for an answer. Answer it with: npx earshot listen");
     expect(out).toBe("The answer was no, so it was not done.\nNothing was done.\n");
     await subscriber.close();
     expect(await demo.end()).toBe(0);
@@ -169,7 +169,7 @@ describe("earshot ask", () => {
 
   it.each([
     ["SIGTERM", 1, "Stopped."],
-    ["SIGKILL", 3, "The demo has gone before it was done."],
+    ["SIGKILL", 3, "The demo stopped before the session ended."],
   ] as const)("says so when the demo ends by %s in the middle", async (signal, code, says) => {
     const env = environment();
     const demo = await startDemo([], env);

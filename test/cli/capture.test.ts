@@ -67,7 +67,7 @@ describe("earshot capture", () => {
   it("says where to start where no agent is running", async () => {
     const { code, err } = await earshot(["capture"], "", terminal({ env: env() }));
     expect(code).toBe(3);
-    expect(err).toContain("or say where one is: npx earshot capture http://127.0.0.1:4600");
+    expect(err).toContain("or give an address: npx earshot capture http://127.0.0.1:4600");
   });
 
   it("is nobody an agent would wait for", async () => {

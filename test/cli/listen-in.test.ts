@@ -1,6 +1,6 @@
 // A person at a terminal: what they hear, line by line, and what counts as their answer.
 import { describe, expect, it, vi } from "vitest";
-import { helpLines, saysIn } from "../../src/cli/listen/texts.ts";
+import { helpLines, messagesFor } from "../../src/cli/listen/messages/index.ts";
 import { Announcer, textOf, type Utterance } from "../../src/subscriber/announcer.ts";
 import { createFakeClock, type FakeClock } from "../../src/testing/clock.ts";
 import type { Voice } from "../../src/voices/index.ts";
@@ -353,7 +353,7 @@ describe("the listener's own words", () => {
     "are there in %s, every one, and the words to type with them",
     (language) => {
       const { phrases } = new Announcer({ languages: [language] });
-      const own = saysIn(phrases);
+      const own = messagesFor(phrases);
       expect(own.language).toBe(language);
       const said = Object.values(own).flatMap((one) =>
         typeof one === "string"
@@ -363,7 +363,7 @@ describe("the listener's own words", () => {
             : [],
       );
       for (const text of said) expect(text).not.toMatch(/undefined|^$/u);
-      const english = saysIn(new Announcer({ languages: ["en"] }).phrases);
+      const english = messagesFor(new Announcer({ languages: ["en"] }).phrases);
       if (language !== "en")
         for (const key of Object.keys(own) as (keyof typeof own)[]) expect(own[key]).not.toBe(english[key]);
       const help = helpLines(phrases);

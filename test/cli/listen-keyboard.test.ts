@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { Keyboard, type Typed } from "../../src/cli/listen/keyboard.ts";
-import { KEYS, readWish } from "../../src/cli/listen/words.ts";
+import { Keyboard, type Typed } from "../../src/cli/listen/terminal-input.ts";
+import { KEYS, parseCommand } from "../../src/cli/listen/typed-commands.ts";
 import { Announcer, CATALOGS } from "../../src/subscriber/announcer.ts";
 
 /** Letter by letter, as a hand does it. */
@@ -148,7 +148,7 @@ describe("a keyboard", () => {
   it("no single key accepts anything", () => {
     const { phrases } = new Announcer();
     for (const word of Object.values(KEYS)) {
-      const wish = readWish(word, phrases);
+      const wish = parseCommand(word, phrases);
       expect(wish).not.toMatchObject({ input: { kind: "yes" } });
       expect(wish).not.toMatchObject({ input: { kind: "confirm" } });
     }
@@ -174,19 +174,19 @@ describe("the words", () => {
         const own = phrases.text(`word_${word}`);
         const bare = own.normalize("NFD").replaceAll(/\p{Mn}/gu, "");
         for (const typed of [own, ` ${own.toUpperCase()} `, bare, word])
-          expect(readWish(typed, phrases), typed).toEqual({ do: "answer", input: { kind: word } });
+          expect(parseCommand(typed, phrases), typed).toEqual({ do: "answer", input: { kind: word } });
       }
       for (const word of ["repeat", "what"] as const)
         for (const typed of [phrases.text(`word_${word}`), word])
-          expect(readWish(typed, phrases), typed).toEqual({ do: word });
+          expect(parseCommand(typed, phrases), typed).toEqual({ do: word });
     },
   );
 
   it("are whole lines: a sentence that begins with one is a sentence", () => {
     const { phrases } = new Announcer();
     for (const text of ["yes please", "no way", "what is the weather", "help me", "y", "ye", "yesyes"])
-      expect(readWish(text, phrases)).toEqual({ do: "text", text });
-    expect(readWish("answer no", phrases)).toEqual({ do: "answer", input: { kind: "text", text: "no" } });
-    expect(readWish("history 50", phrases)).toEqual({ do: "history", count: 50 });
+      expect(parseCommand(text, phrases)).toEqual({ do: "text", text });
+    expect(parseCommand("answer no", phrases)).toEqual({ do: "answer", input: { kind: "text", text: "no" } });
+    expect(parseCommand("history 50", phrases)).toEqual({ do: "history", count: 50 });
   });
 });

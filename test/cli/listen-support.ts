@@ -1,6 +1,6 @@
-/** A person at a terminal in this process: an agent, a subscription, `listenIn` and a clock that moves when told to. */
+/** A person at a terminal in this process: an agent, a subscription, `runTerminalSession` and a clock that moves when told to. */
 
-import { type ListenOptions, listenIn } from "../../src/cli/listen/listen-in.ts";
+import { type ListenOptions, runTerminalSession } from "../../src/cli/listen/terminal-session.ts";
 import { createProducer, hubOf } from "../../src/producer/producer.ts";
 import { Subscriber } from "../../src/subscriber/index.ts";
 import { createFakeClock, type FakeClock } from "../../src/testing/clock.ts";
@@ -32,7 +32,7 @@ export async function sitDown(options: ListenOptions & { tty?: boolean; clock?: 
   const client = createMemoryClient(hubOf(agent));
   const subscriber = await new Subscriber(client, { languages: ["en"], clock }).connect();
   const at = terminal({ tty });
-  const ended = listenIn(at.io, subscriber, { bell: false, clock, ...rest });
+  const ended = runTerminalSession(at.io, subscriber, { bell: false, clock, ...rest });
   await clock.advance(1000);
   const ran: unknown[] = [];
   const type = async (text: string, pause = 90) => {

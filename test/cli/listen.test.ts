@@ -112,7 +112,7 @@ describe("earshot listen finds the agent", () => {
     const { code, err } = await earshot(["listen"], "", terminal({ env: env() }));
     expect(code).toBe(2);
     expect(err).toMatch(
-      /^earshot: Several agents are running\. Say which, e\.g\. npx earshot listen http:\S+\n1: Bank/,
+      /^earshot: Several agents are running\. Choose one, e\.g\. npx earshot listen http:\S+\n1: Bank/,
     );
   });
 });
@@ -180,7 +180,7 @@ describe("earshot listen says what is wrong, and what to do", () => {
       2,
       /"ftp:\/\/example\.com" is not the address of an agent\. Use http:/,
     ],
-    ["no name", ["nobody"], 2, /"nobody" is no address, and no agent of that name is running/],
+    ["no name", ["nobody"], 2, /"nobody" is not an address, and no agent of that name is running/],
     ["cells", ["--braille", "wide"], 2, /--braille needs a whole number from 8 to 200, not "wide"/],
     ["rate", ["--rate", "5"], 2, /--rate needs a whole number from 80 to 450/],
     ["verbosity", ["--verbosity", "chatty"], 2, /--verbosity takes terse, normal or detailed/],
@@ -198,7 +198,7 @@ describe("earshot listen says what is wrong, and what to do", () => {
     const { served } = await agentOf("planner", "Planner", { tokenFile: false });
     const missing = await earshot(["listen", served.http], "", terminal({ env: env() }));
     expect(missing).toMatchObject({ code: 3, out: "" });
-    expect(missing.err).toContain("wants a token. Give it with --token or EARSHOT_TOKEN");
+    expect(missing.err).toContain("requires a token. Give it with --token or EARSHOT_TOKEN");
     for (const [argv, more] of [
       [["--token", "wrong"], {}],
       [[], { EARSHOT_TOKEN: "wrong" }],

@@ -11,8 +11,7 @@ import {
 } from "../../subscriber/index.ts";
 import { CommandError, command, EXIT, type Io, say, stopped, usage, wholeNumber } from "../command.ts";
 import { count, plain } from "../io.ts";
-import { chooseAgent } from "../listen/find.ts";
-import { openLine } from "../listen/open-line.ts";
+import { chooseAgent, connectTo } from "../listen/discovery.ts";
 
 /** If this much output waits for a slow reader, the capture ends with an error. */
 const MOST_WAITING_BYTES = 64 * 1024 * 1024;
@@ -136,7 +135,7 @@ export default command({
     let subscriber: Subscriber | undefined;
     let timer: NodeJS.Timeout | undefined;
     try {
-      subscriber = await openLine(
+      subscriber = await connectTo(
         io,
         address,
         flags.token ?? io.env["EARSHOT_TOKEN"],

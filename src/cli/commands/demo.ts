@@ -7,8 +7,8 @@ import { transfer } from "../demo/household/bank.ts";
 import { LANGUAGES, type Scenario, type Words } from "../demo/scenario.ts";
 import { EDGE_CASES, HOUSEHOLD, scenarioNamed } from "../demo/scenarios.ts";
 import { DEFAULT_PORT, type DemoServer, openDemoServer } from "../demo/server.ts";
-import { asTag, systemLanguage } from "../listen/language.ts";
-import { listenIn } from "../listen/listen-in.ts";
+import { asTag, systemLanguage } from "../listen/messages/index.ts";
+import { runTerminalSession } from "../listen/terminal-session.ts";
 
 export default command({
   about: [
@@ -216,7 +216,7 @@ async function listenHere(
     }
     return true;
   };
-  const listening = listenIn(io, subscriber, {
+  const listening = runTerminalSession(io, subscriber, {
     speak,
     settings: { languages: [language] },
     greeting:

@@ -7,7 +7,7 @@ import { delimiter, join } from "node:path";
 import { readTokenFiles, socketDirectory, socketPath, tokenDirectory } from "../../server/index.ts";
 import { command, EXIT, type Io } from "../command.ts";
 import { count, plain, printLine } from "../io.ts";
-import { findAgents } from "../listen/find.ts";
+import { findAgents } from "../listen/discovery.ts";
 
 const WORDS: Readonly<Record<Finding["state"], string>> = { ok: "OK", missing: "Missing", wrong: "Wrong" };
 

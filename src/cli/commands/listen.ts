@@ -1,15 +1,13 @@
-/** `earshot listen`: hear an agent, and answer it. */
+/** `earshot listen`: listen to an agent and answer it. */
 
 import { Announcer, type AnnouncerSettings } from "../../subscriber/announcer.ts";
 import type { ConnectOptions, Subscriber } from "../../subscriber/index.ts";
 import { CommandError, command, EXIT, type Io, print, wholeNumber } from "../command.ts";
-import { chooseAgent, findAgents, listed, type Place } from "../listen/find.ts";
-import { isLocal, knownAgents } from "../listen/known.ts";
-import { asTag, systemLanguage } from "../listen/language.ts";
-import { listenIn } from "../listen/listen-in.ts";
-import { openLine } from "../listen/open-line.ts";
+import { chooseAgent, connectTo, type FoundAgent, findAgents, listed } from "../listen/discovery.ts";
+import { asTag, systemLanguage } from "../listen/messages/index.ts";
 import { jsonLine } from "../listen/output.ts";
-import { prompt } from "../listen/prompt.ts";
+import { isLocal, knownAgents, prompt } from "../listen/prompts.ts";
+import { runTerminalSession } from "../listen/terminal-session.ts";
 
 const VERBOSITIES = ["terse", "normal", "detailed"] as const;
 const LOADS = ["low", "medium", "high"] as const;
@@ -18,61 +16,64 @@ export default command({
   takes: "[address...]",
   most: 8,
   about: [
-    "Says what an agent does, line by line, and takes your answers: a word, then Enter. Without an address it takes the only agent that runs for you on this machine, or asks which. An address is a URL (http, https, ws, wss, grpc, grpcs), unix:PATH, pipe:NAME, stdio:COMMAND, a port, or the name of an agent on this machine.",
+    "Announces what an agent does, line by line, and takes your answers: type a word, then press Enter. Without an address it listens to the only agent that runs for you on this machine, or asks which one. An address is a URL (http, https, ws, wss, grpc, grpcs), unix:PATH, pipe:NAME, stdio:COMMAND, a port, or the name of an agent on this machine.",
     "",
-    "While it runs: yes, no, more (time), repeat, what (is happening), a number for a choice, your own words where the agent asks for some; help lists the rest. What is risky or cannot be undone takes two words: yes, then, after it was read back to you, confirm.",
+    "While it runs, type yes, no, more (time), repeat, what (is happening), a number for a choice, or your own words where the agent asks for them; help lists the rest. What is risky or cannot be undone takes two words: yes, and after it was read back to you, confirm.",
     "",
-    "Only what you type after a question was finished answers it. Text that was typed before, a key that is held down, or a paste of several lines never says yes. One line that comes all at once, as dictation sends it, may answer, but its yes always takes a second step. From a pipe or a file nothing risky or irreversible can be allowed at all: there only a person at a terminal can.",
+    "Only text typed after the end of a question answers it. Text typed earlier, a key held down or a paste of several lines never counts as yes. One line entered at once, as dictation does, may answer, but its yes always needs a second step. Input from a pipe or a file cannot allow anything risky or irreversible; only a person at a terminal can.",
   ].join("\n"),
   flags: {
-    discover: { type: "boolean", help: "List the agents that run for you on this machine, and end." },
+    discover: { type: "boolean", help: "List the agents that run for you on this machine, and exit." },
     token: {
       type: "string",
       value: "TOKEN",
-      help: "What the agent wants to see; or set EARSHOT_TOKEN. For your own agents on this machine it is found by itself.",
+      help: "Bearer token for the agent; or set EARSHOT_TOKEN. For your own agents on this machine it is found automatically.",
     },
     trust: {
       type: "boolean",
-      help: "Hear an agent on another machine that you have not met, without being asked first.",
+      help: "Listen to a new agent on another machine without being asked first.",
     },
-    speak: { type: "boolean", help: "Speak as well: speech-dispatcher, espeak-ng, or what the system has." },
+    speak: { type: "boolean", help: "Also speak: with speech-dispatcher, espeak-ng or the system's speech." },
     braille: {
       type: "string",
       value: "CELLS|display",
-      help: "Braille in place of letters, a line at a time: written in so many cells, or on your display through brltty. Implies --step.",
+      help: "Braille instead of print, one line at a time: written with this many cells, or on your display through brltty. Implies --step.",
     },
-    step: { type: "boolean", help: "Nothing new appears until you press Enter." },
+    step: { type: "boolean", help: "Show one thing at a time: nothing new appears until you press Enter." },
     keys: { type: "boolean", help: "Single keys for everything but yes and confirm; help lists them." },
     lang: {
       type: "string",
       value: "TAG",
       multiple: true,
-      help: "Your language, such as es or pt-BR; give it again for others you read. By default that of your system.",
+      help: "Your language, such as es or pt-BR; repeat it for other languages you read. Default: the language of your system.",
     },
-    verbosity: { type: "string", choices: VERBOSITIES, help: "How much is said of each thing." },
-    load: { type: "string", choices: LOADS, help: "How much there is at all: low is the least." },
-    rate: { type: "string", value: "WORDS", help: "Words a minute, from 80 to 450." },
+    verbosity: { type: "string", choices: VERBOSITIES, help: "How detailed each announcement is." },
+    load: { type: "string", choices: LOADS, help: "How many announcements; low = fewest." },
+    rate: { type: "string", value: "WORDS", help: "Speech rate in words per minute, from 80 to 450." },
     width: {
       type: "string",
       value: "COLUMNS",
-      help: "Break lines here. By default they are left whole, for screen readers.",
+      help: "Wrap lines at this column. By default they are not wrapped, for screen readers.",
     },
-    json: { type: "boolean", help: "One JSON object on each line: events, and what a person would hear." },
-    "no-bell": { type: "boolean", help: "No bell for questions and endings." },
+    json: { type: "boolean", help: "Print one JSON object per line: events, and what a person would hear." },
+    "no-bell": { type: "boolean", help: "Do not ring the terminal bell for questions and endings." },
   },
   examples: [
-    ["earshot listen", "hear the agent that is running on this machine"],
-    ["earshot listen http://127.0.0.1:4600", "hear the agent at this address"],
-    ["earshot listen --speak --lang es", "in Spanish, aloud"],
-    ["earshot listen --braille 40", "as braille, a line at a time"],
-    ["earshot listen --discover", "see which agents are there"],
-    ["earshot listen --json < /dev/null", "for a program that reads along"],
+    ["earshot listen", "listen to the agent that runs on this machine"],
+    ["earshot listen http://127.0.0.1:4600", "listen to the agent at this address"],
+    ["earshot listen --speak --lang es", "speak, in Spanish"],
+    ["earshot listen --braille 40", "braille, one line at a time"],
+    ["earshot listen --discover", "list the agents on this machine"],
+    ["earshot listen --json < /dev/null", "output for a program"],
   ],
   exits: [
-    [EXIT.ok, "you left with quit or Ctrl+D, or the program was asked to end."],
+    [EXIT.ok, "you left with quit or Ctrl+D, or the program received SIGTERM."],
     [EXIT.failed, "the agent ended the connection, or there is no speech or braille on this machine."],
-    [EXIT.usage, "the command line is wrong, or several agents run and none was chosen."],
-    [EXIT.unreachable, "nothing answers at the address, it refuses the token, or you do not trust it."],
+    [EXIT.usage, "the command line is wrong, or several agents are running and none was chosen."],
+    [
+      EXIT.unreachable,
+      "nothing answers at the address, the agent refuses the token, or you do not trust it.",
+    ],
     [EXIT.interrupted, "you left with Ctrl+C."],
   ],
   async run({ args, flags, io }) {
@@ -98,17 +99,17 @@ export default command({
       ...(rate ? { pace_wpm: rate } : {}),
     };
     const token = flags.token ?? (io.env["EARSHOT_TOKEN"] || undefined);
-    const places: Place[] = [];
+    const agents: FoundAgent[] = [];
     for (const wanted of args.length > 0 ? args : [undefined])
-      places.push(await chooseAgent(io, wanted, (lines) => whichOne(io, lines)));
+      agents.push(await chooseAgent(io, wanted, (lines) => whichOne(io, lines)));
     const subscribers: Subscriber[] = [];
     try {
-      for (const { address } of places) {
-        const stranger = !flags.trust && !isLocal(address);
-        const known = stranger ? { known: knownAgents(io, new Announcer({ languages })) } : {};
-        subscribers.push(await openLine(io, address, token, { ...capabilities, ...known }));
+      for (const { address } of agents) {
+        const unknown = !flags.trust && !isLocal(address);
+        const known = unknown ? { known: knownAgents(io, new Announcer({ languages })) } : {};
+        subscribers.push(await connectTo(io, address, token, { ...capabilities, ...known }));
       }
-      return await listenIn(io, subscribers, {
+      return await runTerminalSession(io, subscribers, {
         settings,
         keys: flags.keys,
         step: flags.step || braille !== undefined,

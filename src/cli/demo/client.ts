@@ -1,7 +1,7 @@
 /** Finds the running demo by its token file, and sends it requests. */
 import { readTokenFiles, tokenDirectory } from "../../server/index.ts";
 import { CommandError, EXIT, type Io, usage } from "../command.ts";
-import { loopbackToken } from "../listen/find.ts";
+import { loopbackToken } from "../listen/discovery.ts";
 import { DEMO_ID } from "./agent.ts";
 import { DEFAULT_PORT } from "./server.ts";
 

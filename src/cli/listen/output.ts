@@ -1,4 +1,4 @@
-/** Where the words go: lines in a terminal, speech, braille, or JSON for a program. */
+/** Output of `earshot listen`: lines in a terminal, speech, braille, or JSON for a program; step by step on request. */
 import { execFile } from "node:child_process";
 import { textOf, type Utterance } from "../../subscriber/announcer.ts";
 import {
@@ -17,12 +17,12 @@ import {
   WAITS_URGENTLY,
 } from "../../voices/index.ts";
 import { CommandError } from "../command.ts";
-import { saysFor } from "./texts.ts";
+import { messagesIn } from "./messages/index.ts";
 
 export interface OutputOptions {
-  /** Aloud as well: with what this machine has, or with a voice of one's own. */
+  /** Speak as well: with the speech of this machine, or with the given voice. */
   readonly speak?: boolean | Voice;
-  /** Lines of so many cells, or the person's braille display. */
+  /** Braille lines of so many cells, or the person's braille display. */
   readonly braille?: number | "display";
   /** Words a minute, spoken. */
   readonly rate?: number;
@@ -31,32 +31,32 @@ export interface OutputOptions {
   readonly json?: boolean;
 }
 
-/** A voice, and what else it can do where saying takes time. */
+/** A voice with the controls a person needs where output takes time. */
 export interface Output extends Voice {
-  /** Ends what is being said, because the person has begun to act on it. */
+  /** Stops what is being said, because the person has started to act on it. */
   hush?(): void;
-  /** What is said next is what the person asked for: it takes the place of what they were reading. */
+  /** The next utterance is what the person asked for: it replaces what they were reading. */
   jump?(): void;
-  /** On along the line; `more` says that something waits to be said behind it. */
+  /** Pans forward; `more`: another utterance is waiting. */
   forward?(more: boolean): void;
   back?(): void;
-  /** The last words of all, in place of whatever is being said. They are on the screen already. */
+  /** The last utterance, replacing whatever is being said. It is on the screen already. */
   last?(utterance: Utterance): Promise<void>;
 }
 
-export interface Surroundings {
+interface OutputHost {
   readonly language: string;
   /** Whole lines. */
   write(text: string): void;
-  /** Something about the output itself. */
+  /** Reports a problem with the output itself. */
   tell(text: string): void;
   /** The person pressed a key of their braille display. */
   pan(direction: "forward" | "back"): void;
 }
 
-export async function createOutput(options: OutputOptions, around: Surroundings): Promise<Output> {
-  const { write, tell } = around;
-  if (options.braille !== undefined) return braille(options.braille, around);
+export async function createOutput(options: OutputOptions, host: OutputHost): Promise<Output> {
+  const { write, tell } = host;
+  if (options.braille !== undefined) return braille(options.braille, host);
   const written = options.json
     ? jsonVoice(write)
     : createTerminalVoice({
@@ -66,10 +66,10 @@ export async function createOutput(options: OutputOptions, around: Surroundings)
       });
   if (!options.speak) return written;
   const spoken = options.speak === true ? await speech(options.rate) : options.speak;
-  return both(written, spoken, () => tell(saysFor(around.language).speechFailed));
+  return both(written, spoken, () => tell(messagesIn(host.language).speechFailed));
 }
 
-/** One JSON object on a line, with nothing in it that could steer a terminal. */
+/** One JSON object per line, without characters that control a terminal. */
 export const jsonLine = (value: unknown): string =>
   `${JSON.stringify(value).replaceAll(
     /[\u007f-\u009f\u2028-\u202e\u2066-\u2069]/gu,
@@ -88,7 +88,7 @@ function jsonVoice(write: (text: string) => void): Voice {
   };
 }
 
-/** Written and spoken: it counts as heard once it was spoken. */
+/** Writes and speaks: an utterance counts as heard once it was spoken. */
 function both(written: Voice, spoken: Voice, failed: () => void): Output {
   const shown = new Set<number>();
   let told = false;
@@ -96,7 +96,7 @@ function both(written: Voice, spoken: Voice, failed: () => void): Output {
   return {
     async say(utterance: Utterance) {
       if (over) return;
-      // What was interrupted is spoken again from its start, but it is on the screen already.
+      // An interrupted utterance is spoken again from its start, but it is on the screen already.
       if (!shown.has(utterance.id)) void written.say(utterance);
       shown.add(utterance.id);
       if (shown.size > MOST_SHOWN) shown.delete(shown.values().next().value!);
@@ -120,26 +120,26 @@ function both(written: Voice, spoken: Voice, failed: () => void): Output {
   };
 }
 
-/** So long saying what leaving means may take. */
+/** How long the last utterance may take. */
 const LAST_SPEECH_MS = 15_000;
-/** Only what was interrupted of late can come again. */
+/** Only recently interrupted utterances can come again. */
 const MOST_SHOWN = 1000;
 
-/** More windows than any text has. */
+/** More display windows than any text has. */
 const MOST_WINDOWS = 4096;
 
 async function braille(
   where: number | "display",
-  { language, write, tell, pan }: Surroundings,
+  { language, write, tell, pan }: OutputHost,
 ): Promise<Output> {
   const device = where === "display" ? await connectBrlapi({ pan, lost: tell }) : undefined;
   const width = device?.width ?? Number(where);
   let shown = "";
   let mark = 0;
   let silent = false;
-  /** What comes next takes the place of the text that was read, since the person asked for it: anything, or an answer to them. */
+  /** The next utterance replaces the text on the display, because the person asked for it: any utterance, or only an answer. */
   let turn: "anything" | "answer" | undefined;
-  /** The person has turned away from the text that is shown: a mark on it tells them nothing. */
+  /** The person has left the text on the display: a waiting mark on it is useless. */
   let left = false;
   const rank = (cell: string) => [WAITS, WAITS_URGENTLY].indexOf(cell) + 1;
   const voice = createBrailleVoice({ translator: createLiblouis(language), width, show: () => show() });
@@ -159,7 +159,7 @@ async function braille(
     if (left) return;
     const line = voice.display.line();
     const text = line.slice(0, -1);
-    // A terminal cannot change one cell: the line is written again only if that says something new.
+    // A terminal cannot change one cell: the line is written again only if it says something new.
     if (device) device.show(line);
     else if (text !== shown || rank(line.slice(-1)) > mark) write(`${line}\n`);
     shown = text;
@@ -186,21 +186,21 @@ async function braille(
   };
 }
 
-/** The speech this machine has: its own speech server first, since that is how a person has set it up. */
+/** The speech of this machine: its speech server first, since that has the person's settings. */
 async function speech(rate: number | undefined): Promise<Voice> {
   const options = rate === undefined ? {} : { rate };
-  const ways: (() => Promise<Voice>)[] =
+  const candidates: (() => Promise<Voice>)[] =
     process.platform === "darwin"
       ? [() => macVoice(options)]
       : process.platform === "win32"
         ? [async () => createProgramVoice({ ...options, command: powershellCommand, can: () => true })]
         : [() => createSpeechDispatcherVoice(options), () => createEspeakVoice(options)];
-  for (const way of ways) {
-    const voice = await way().catch(() => undefined);
+  for (const create of candidates) {
+    const voice = await create().catch(() => undefined);
     if (voice) return voice;
   }
   throw new CommandError(
-    'There is no speech on this machine: neither speech-dispatcher nor espeak-ng answers. Install one, e.g. "apt install espeak-ng", or leave out --speak. "earshot doctor" tells more.',
+    'No speech output was found: neither speech-dispatcher nor espeak-ng answers. Install one, e.g. "apt install espeak-ng", or leave out --speak. "earshot doctor" tells more.',
   );
 }
 
@@ -215,4 +215,68 @@ async function macVoice(options: { rate?: number }): Promise<Voice> {
     can: (language) =>
       voices.has(language.toLowerCase()) || voices.has(language.split("-")[0]!.toLowerCase()),
   });
+}
+
+/** One utterance at a time: nothing new appears until the person asks for it; that something waits is told once. */
+export interface StepVoice extends Voice {
+  /** Outputs the waiting utterance; false if there is none. */
+  next(): boolean;
+  readonly holding: boolean;
+  /** The waiting utterance is urgent. */
+  readonly urgent: boolean;
+}
+
+export interface StepOptions {
+  readonly voice: Voice;
+  /** Whether to output it at once, because the person asked for it. */
+  mayPass(utterance: Utterance): boolean;
+  /** How many more wait behind it. */
+  waiting(): number;
+  /** Tells the person briefly that something waits. */
+  tell(what: "something" | "urgent"): void;
+  /** The utterance with the number of those behind it. */
+  counted(utterance: Utterance, more: number): Utterance;
+}
+
+export function stepping({ voice, mayPass, waiting, tell, counted }: StepOptions): StepVoice {
+  let held: { readonly utterance: Utterance; readonly done: () => void } | undefined;
+  let notified: "nothing" | "something" | "urgent" = "nothing";
+  const isUrgent = () => held?.utterance.urgency === "critical";
+  return {
+    say(utterance) {
+      if (mayPass(utterance)) return voice.say(utterance);
+      return new Promise((resolve) => {
+        held = { utterance, done: resolve };
+        if (isUrgent() ? notified !== "urgent" : notified === "nothing") {
+          notified = isUrgent() ? "urgent" : "something";
+          tell(notified);
+        }
+      });
+    },
+    stop() {
+      // The announcer hands it out again, after what was more urgent.
+      if (held) held = undefined;
+      else voice.stop();
+    },
+    next() {
+      if (!held) return false;
+      const { utterance, done } = held;
+      held = undefined;
+      const more = waiting();
+      // The count says that more waits: only something urgent is worth another notice.
+      notified = more > 0 ? "something" : "nothing";
+      const saying = voice.say(more > 0 ? counted(utterance, more) : utterance);
+      if (saying) saying.then(done, done);
+      else done();
+      return true;
+    },
+    get holding() {
+      return held !== undefined;
+    },
+    get urgent() {
+      return isUrgent();
+    },
+    can: (language) => voice.can(language),
+    close: () => voice.close(),
+  };
 }

@@ -1,6 +1,6 @@
-import type { Says } from "./says.ts";
+import type { ListenMessages } from "./index.ts";
 
-export const fr: Says = {
+export const fr: ListenMessages = {
   language: "fr",
   greeting: (names) => `À l’écoute de ${names}. Tapez help puis Entrée pour savoir ce que vous pouvez dire.`,
   greetingKeys: (names) => `À l’écoute de ${names}. Appuyez sur le point d’interrogation pour l’aide.`,

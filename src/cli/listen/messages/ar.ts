@@ -1,6 +1,6 @@
-import type { Says } from "./says.ts";
+import type { ListenMessages } from "./index.ts";
 
-export const ar: Says = {
+export const ar: ListenMessages = {
   language: "ar",
   greeting: (names) => `تستمع الآن إلى ${names}. اكتب help ثم اضغط Enter لتعرف ما يمكنك قوله.`,
   greetingKeys: (names) => `تستمع الآن إلى ${names}. اضغط علامة الاستفهام للمساعدة.`,

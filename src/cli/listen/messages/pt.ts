@@ -1,6 +1,6 @@
-import type { Says } from "./says.ts";
+import type { ListenMessages } from "./index.ts";
 
-export const pt: Says = {
+export const pt: ListenMessages = {
   language: "pt",
   greeting: (names) => `A ouvir ${names}. Escreva help e prima Enter para saber o que pode dizer.`,
   greetingKeys: (names) => `A ouvir ${names}. Prima o ponto de interrogação para obter ajuda.`,

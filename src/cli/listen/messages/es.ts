@@ -1,6 +1,6 @@
-import type { Says } from "./says.ts";
+import type { ListenMessages } from "./index.ts";
 
-export const es: Says = {
+export const es: ListenMessages = {
   language: "es",
   greeting: (names) => `Escuchando a ${names}. Escribe help y pulsa Intro para saber qué puedes decir.`,
   greetingKeys: (names) => `Escuchando a ${names}. Pulsa el signo de interrogación para obtener ayuda.`,

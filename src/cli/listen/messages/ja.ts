@@ -1,6 +1,6 @@
-import type { Says } from "./says.ts";
+import type { ListenMessages } from "./index.ts";
 
-export const ja: Says = {
+export const ja: ListenMessages = {
   language: "ja",
   greeting: (names) => `${names}を聞いています。使える言葉を知るには、helpと入力してEnterを押してください。`,
   greetingKeys: (names) => `${names}を聞いています。ヘルプは疑問符キーを押してください。`,

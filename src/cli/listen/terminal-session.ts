@@ -1,79 +1,81 @@
 /**
- * A person at a terminal hears agents and answers them: what `earshot listen` does, and `earshot demo` for its own
- * agent. Everything here follows from one rule: nothing a person did not mean, after hearing what it is about, is an
- * answer.
+ * A person at a terminal listens to agents and answers them: `earshot listen`, and `earshot demo` for its own agent. One
+ * rule decides everything here: an answer counts only if the person meant it, after hearing what it is about.
  */
-
 import {
-  Announcer,
+  type Announcer,
   type AnnouncerSettings,
-  createListener,
+  createVoiceListener,
   isGrave,
-  type Listener,
   type Run,
+  textOf,
   type Utterance,
+  type VoiceListener,
 } from "../../subscriber/announcer.ts";
 import { type Clock, type Subscriber, systemClock } from "../../subscriber/index.ts";
-import { type Speaker, speakWith, type Voice } from "../../voices/index.ts";
+import type { Voice } from "../../voices/index.ts";
 import { EXIT, type Interruption, type Io, say } from "../command.ts";
-import { Attention } from "./attention.ts";
-import { type Input, type Line, readInput } from "./input.ts";
-import { HELD_MS } from "./keyboard.ts";
-import { leavingWords, reasonWords } from "./leaving.ts";
-import { createOutput, jsonLine, type Output, type OutputOptions } from "./output.ts";
-import { nameOf, oneLine } from "./plain.ts";
-import { Screen } from "./screen.ts";
-import { type StepVoice, stepping } from "./step.ts";
-import { helpLines, type Says, saysIn } from "./texts.ts";
-import { KEYS, keysDuring, readWish, type Wish } from "./words.ts";
+import { AnswerGuard } from "./answer-guard.ts";
+import { nameOf, oneLine, shorten } from "./discovery.ts";
+import { helpLines, type ListenMessages, messagesFor } from "./messages/index.ts";
+import {
+  createOutput,
+  jsonLine,
+  type Output,
+  type OutputOptions,
+  type StepVoice,
+  stepping,
+} from "./output.ts";
+import { HELD_MS, type Input, type InputLine, readInput, Screen } from "./terminal-input.ts";
+import { KEYS, keysDuring, parseCommand, type TypedCommand } from "./typed-commands.ts";
 
 export interface ListenOptions extends OutputOptions {
-  /** Verbosity, load, languages and so on, as for the announcer. */
+  /** Verbosity, load, languages and so on: the announcer's settings. */
   readonly settings?: Partial<AnnouncerSettings>;
-  /** Single keys for everything but yes. */
+  /** Single keys for everything but yes and confirm. */
   readonly keys?: boolean;
-  /** Nothing new until it is asked for. */
+  /** Nothing new appears until the person asks for it. */
   readonly step?: boolean;
-  /** The first line, in place of who is heard and how to get help. */
+  /** Replaces the first line, which says who is heard and how to get help. */
   readonly greeting?: string;
-  /** The last line, in place of the one that says the agent goes on. */
+  /** Replaces the last line, which says that the agent goes on. */
   readonly farewell?: string;
-  /** Gets every line that is neither an answer nor a word of the listener's, an empty one too; false if it means nothing. */
+  /** Receives every line that is neither an answer nor a command, empty ones too; returns false if it has no use for it. */
   readonly onLine?: (text: string) => boolean;
   readonly clock?: Clock;
 }
 
-/** Nobody hears a question and begins to answer it in less. */
+/** Nobody hears a question and starts to answer it in less time. */
 const REACTION_MS = 250;
-/** So long a lost agent is waited for before a person is told that it may be gone. */
+/** After this long without a connection, the person is told that the agent may have been stopped. */
 const GONE_AFTER_MS = 15_000;
-/** So long the last words may take. */
-const LAST_WORDS_MS = 3_000;
+/** How long the last utterances and the goodbye may take. */
+const FAREWELL_MS = 3_000;
 
-/** Until the person leaves or the agents are gone; gives the exit code. */
-export async function listenIn(
+/** Runs until the person leaves or every agent has ended the connection; returns the exit code. */
+export async function runTerminalSession(
   io: Io,
   subscribers: Subscriber | readonly Subscriber[],
   options: ListenOptions = {},
 ): Promise<number> {
   const all = [subscribers].flat() as Subscriber[];
-  const room: { sitting?: Sitting } = {};
+  const current: { session?: TerminalSession } = {};
   const screen = new Screen(
     io,
-    () => room.sitting?.typed ?? "",
+    () => current.session?.typed ?? "",
     io.stdout.isTTY && !options.json ? "stdout" : "stderr",
   );
   const output = await createOutput(options, {
     language: options.settings?.languages?.[0] ?? "en",
     write: (text) => screen.write(text),
     tell: (text) => say(io, text),
-    pan: (direction) => room.sitting?.pan(direction),
+    pan: (direction) => current.session?.pan(direction),
   });
-  room.sitting = new Sitting(io, all, options, screen, output);
-  return room.sitting.run();
+  current.session = new TerminalSession(io, all, options, screen, output);
+  return current.session.run();
 }
 
-class Sitting {
+class TerminalSession {
   readonly #io: Io;
   readonly #subscribers: readonly Subscriber[];
   readonly #options: ListenOptions;
@@ -81,17 +83,16 @@ class Sitting {
   readonly #output: Output;
   readonly #clock: Clock;
   readonly #announcer: Announcer;
-  readonly #attention: Attention;
+  readonly #guard: AnswerGuard;
   readonly #step: StepVoice | undefined;
-  readonly #speaker: Speaker;
-  readonly #listener: Listener;
+  readonly #listener: VoiceListener;
   readonly #input: Input;
   readonly #timers = new Map<Subscriber, () => void>();
-  readonly #left: Set<Subscriber>;
+  readonly #open: Set<Subscriber>;
   #finish: (code: number) => void = () => undefined;
-  /** The token of the question that an answer is on its way to. */
-  #sent: string | undefined;
-  /** Numbers of the utterances the person asked for. */
+  /** The token of the question that was answered last. */
+  #answered: string | undefined;
+  /** Ids of the utterances the person asked for. */
   readonly #wanted = new Set<number>();
   #leaving = false;
   #afterKey = "";
@@ -106,33 +107,32 @@ class Sitting {
   ) {
     this.#io = io;
     this.#subscribers = subscribers;
-    this.#left = new Set(subscribers);
+    this.#open = new Set(subscribers);
     this.#options = options;
     this.#screen = screen;
     this.#output = output;
     this.#clock = options.clock ?? systemClock;
-    this.#announcer = new Announcer({
-      ...options.settings,
-      can: (language) => output.can(language),
-      medium: options.braille === undefined ? "voice" : "braille",
-    });
-    this.#attention = new Attention({
+    this.#guard = new AnswerGuard({
       now: () => this.#clock.now(),
-      throwAway: () => this.#throwAway(),
-      typedAhead: () => this.#notice(this.#says.typedAhead),
+      discardTyped: () => this.#discardTyped(),
+      typedAhead: () => this.#notice(this.#messages.typedAhead),
       before: ({ id, kind }) => {
         if (!this.#step && (this.#wanted.delete(id) || kind === "answer")) output.jump?.();
       },
     });
     this.#step = options.step && !output.forward ? this.#stepping(output) : undefined;
-    this.#speaker = speakWith(this.#announcer, this.#attention.watch(this.#step ?? output), this.#clock);
-    this.#listener = createListener(this.#announcer, { clock: this.#clock, changed: this.#speaker.pump });
+    this.#listener = createVoiceListener(this.#guard.watch(this.#step ?? output), {
+      ...options.settings,
+      medium: options.braille === undefined ? "voice" : "braille",
+      clock: this.#clock,
+    });
+    this.#announcer = this.#listener.announcer;
     this.#input = readInput(io, () => this.#clock.now(), {
       line: (line) => this.#line(line),
       key: (key) => this.#key(key),
       keys: () => (options.keys ? keysDuring(this.#announcer.question) : new Set()),
-      pasted: () => this.#notice(this.#says.pieceWaits),
-      dropped: (count) => this.#notice(this.#says.dropped(count)),
+      pasted: () => this.#notice(this.#messages.pieceWaits),
+      dropped: (count) => this.#notice(this.#messages.dropped(count)),
       interrupt: () => void this.#leave("SIGINT"),
       end: () => void this.#leave("end"),
       echo: (text) => this.#screen.echo(text),
@@ -143,7 +143,7 @@ class Sitting {
     return this.#input.typed;
   }
 
-  /** With the keys of a braille display. */
+  /** By the keys of a braille display. */
   pan(direction: "forward" | "back"): void {
     if (direction === "forward") this.#enter();
     else this.#output.back?.();
@@ -159,7 +159,7 @@ class Sitting {
     else signal.addEventListener("abort", interrupted, { once: true });
     for (const one of this.#subscribers) this.#join(one);
     const names = this.#subscribers.map(nameOf).join(", ");
-    const usual = this.#options.keys ? this.#says.greetingKeys(names) : this.#says.greeting(names);
+    const usual = this.#options.keys ? this.#messages.greetingKeys(names) : this.#messages.greeting(names);
     const { greeting } = this.#options;
     this.#notice(greeting ?? usual, greeting === undefined ? undefined : "en");
     try {
@@ -168,7 +168,7 @@ class Sitting {
       signal.removeEventListener("abort", interrupted);
       for (const stop of this.#timers.values()) stop();
       this.#input.close();
-      if (!this.#leaving) await this.#speaker.close();
+      if (!this.#leaving) await this.#listener.close();
     }
   }
 
@@ -186,22 +186,22 @@ class Sitting {
       const at = this.#clock.now() + GONE_AFTER_MS;
       this.#timers.set(
         subscriber,
-        this.#clock.timer(at, () => this.#notice(this.#says.gone(nameOf(subscriber)))),
+        this.#clock.timer(at, () => this.#notice(this.#messages.gone(nameOf(subscriber)))),
       );
     });
     this.#listener.add(subscriber);
     // Line by line as it comes: a question must not overtake the words that lead up to it where nothing takes time.
-    subscriber.on("event", this.#speaker.pump);
+    subscriber.on("event", this.#listener.pump);
     subscriber.on("closed", ({ code, message }) => {
       if (this.#leaving) return;
       if (this.#options.json) this.#screen.write(jsonLine({ closed: { code, message } }));
       else this.#say(reasonWords(this.#announcer, nameOf(subscriber), message));
-      this.#left.delete(subscriber);
-      if (this.#left.size === 0) void this.#lastWords().then(() => this.#finish(EXIT.failed));
+      this.#open.delete(subscriber);
+      if (this.#open.size === 0) void this.#finishSpeaking().then(() => this.#finish(EXIT.failed));
     });
   }
 
-  #throwAway(): boolean {
+  #discardTyped(): boolean {
     if (this.#input.typed !== "") this.#screen.echo("\n");
     return this.#input.discard();
   }
@@ -213,17 +213,17 @@ class Sitting {
       waiting: () => this.#waiting,
       tell: (what) => {
         const bell = what === "urgent" && this.#options.bell !== false && !this.#options.json ? "\u0007" : "";
-        const text = what === "urgent" ? this.#says.urgentWaits : this.#says.waits;
+        const text = what === "urgent" ? this.#messages.urgentWaits : this.#messages.waits;
         this.#screen.write(this.#options.json ? jsonLine({ waiting: what }) : `${bell}${text}\n`);
       },
       counted: (utterance: Utterance, more) => ({
         ...utterance,
-        runs: [...utterance.runs, this.#own(this.#says.moreWait(more))],
+        runs: [...utterance.runs, this.#own(this.#messages.moreWait(more))],
       }),
     });
   }
 
-  #own(text: string, language = this.#says.language): Run {
+  #own(text: string, language = this.#messages.language): Run {
     return this.#announcer.phrases.content(text, language);
   }
 
@@ -235,8 +235,8 @@ class Sitting {
     this.#want(() => this.#announcer.notice([words], this.#clock.now()));
   }
 
-  get #says(): Says {
-    return saysIn(this.#announcer.phrases);
+  get #messages(): ListenMessages {
+    return messagesFor(this.#announcer.phrases);
   }
 
   get #waiting(): number {
@@ -247,58 +247,59 @@ class Sitting {
     return this.#announcer.history.at(-1)?.utterance.id ?? 0;
   }
 
-  /** Whatever is said because of this, the person wants to hear now. */
+  /** What is said because of `act` is output at once: the person asked for it. */
   #want(act: () => void): void {
     const from = this.#lastId;
     act();
     for (let id = from + 1; id <= this.#lastId; id++) this.#wanted.add(id);
-    this.#speaker.pump();
+    this.#listener.pump();
   }
 
   #key(key: string): void {
     const word = KEYS[key]!;
-    this.#line({ text: word, began: this.#clock.now(), inOnePiece: false, phrase: false, piped: false });
+    this.#line({ text: word, began: this.#clock.now(), pasted: false, phrase: false, piped: false });
     this.#afterKey = /^[a-z]$/u.test(key) ? word.slice(1) : "";
   }
 
-  #line(line: Line): void {
+  #line(line: InputLine): void {
     const rest = this.#afterKey;
     this.#afterKey = "";
-    // "no" in full, where "n" alone has done it already.
+    // The rest of a word whose first letter has acted already: "no" after "n".
     if (rest !== "" && line.text === rest) return;
     if (line.text === "") return this.#enter();
-    const wish = readWish(line.text, this.#announcer.phrases);
-    if (wish.do === "next") return this.#enter();
-    if (wish.do === "back") return this.#output.back ? this.#output.back() : this.#notice(this.#says.noPages);
+    const command = parseCommand(line.text, this.#announcer.phrases);
+    if (command.do === "next") return this.#enter();
+    if (command.do === "back")
+      return this.#output.back ? this.#output.back() : this.#notice(this.#messages.noPages);
     const cut = this.#hush()?.reply_token;
     const before = this.#lastId;
-    this.#word(wish, line);
+    this.#word(command, line);
     const { reply_token } = (this.#announcer.question ?? {}) as { reply_token?: string };
-    if (!cut || cut !== reply_token || this.#sent === cut) return;
-    // A question that was cut short was not heard: it comes again, unless it does already.
+    if (!cut || cut !== reply_token || this.#answered === cut) return;
+    // A question that was cut short was not heard: repeat it, unless it is repeated already.
     if (!this.#announcer.history.some(({ utterance: { id, asked } }) => id > before && asked))
       this.#want(() => this.#announcer.repeat(this.#clock.now()));
   }
 
-  /** Gives what was cut short. */
+  /** Returns the question that was cut short, if any. */
   #hush(): Utterance | undefined {
     if (!this.#output.hush || this.#step?.holding) return undefined;
-    const cut = this.#attention.cut();
+    const cut = this.#guard.cut();
     if (cut) this.#output.hush();
     return cut?.asked && cut;
   }
 
-  #word(wish: Exclude<Wish, { do: "next" | "back" }>, line: Line): void {
-    // What is urgent comes before what it could be confused with.
+  #word(command: Exclude<TypedCommand, { do: "next" | "back" }>, line: InputLine): void {
+    // An urgent utterance is output first, so that the answer is not taken for another question's.
     if (this.#step?.urgent) this.#step.next();
-    if (wish.do === "answer" || (wish.do === "text" && this.#announcer.question))
-      return this.#answer(wish, line);
-    if (wish.do === "text") {
-      if (!this.#options.onLine?.(wish.text))
-        this.#notice(this.#says.unknown(oneLine(wish.text).slice(0, 40)));
+    if (command.do === "answer" || (command.do === "text" && this.#announcer.question))
+      return this.#answer(command, line);
+    if (command.do === "text") {
+      if (!this.#options.onLine?.(command.text))
+        this.#notice(this.#messages.unknown(oneLine(command.text).slice(0, 40)));
       return;
     }
-    this.#do(wish);
+    this.#do(command);
   }
 
   #enter(): void {
@@ -307,59 +308,63 @@ class Sitting {
     const held = this.#clock.now() - this.#enteredAt < HELD_MS;
     this.#enteredAt = this.#clock.now();
     if (!held && !this.#announcer.question && this.#options.onLine?.("")) return;
-    if (this.#step) this.#notice(this.#says.nothingWaits);
+    if (this.#step) this.#notice(this.#messages.nothingWaits);
   }
 
-  #answer(wish: Wish & { do: "answer" | "text" }, { text, began, inOnePiece, phrase, piped }: Line): void {
+  #answer(
+    command: TypedCommand & { do: "answer" | "text" },
+    { text, began, pasted, phrase, piped }: InputLine,
+  ): void {
     const { question } = this.#announcer;
-    const input = wish.do === "answer" ? wish.input : ({ kind: "text", text } as const);
+    const input = command.do === "answer" ? command.input : ({ kind: "text", text } as const);
     if (!question) {
-      // Somebody else may have a use for these words, e.g. an agent that was asked something.
+      // The program around may use these words, e.g. as a request to its agent.
       if (input.kind === "text" && this.#options.onLine?.(input.text)) return;
       return this.#send(input);
     }
     const { reply_token } = question as { reply_token?: unknown };
-    const { begun, heardAt } = this.#attention.to(String(reply_token));
-    // Refusing needs no care, and never a second try.
+    const { begun, heardAt } = this.#guard.heard(String(reply_token));
+    // A refusal is safe and always counts at once.
     const refusal = input.kind === "no" && begun && question.type === "aaep:agent.awaiting.confirmation";
     if (input.kind === "more" || refusal) return this.#send(input);
-    if (heardAt === undefined || began < heardAt + REACTION_MS) return this.#notice(this.#says.typedAhead);
-    if (inOnePiece) return this.#notice(this.#says.pieceNoAnswer);
+    if (heardAt === undefined || began < heardAt + REACTION_MS)
+      return this.#notice(this.#messages.typedAhead);
+    if (pasted) return this.#notice(this.#messages.pieceNoAnswer);
     if (piped && isGrave(question as never) && input.kind !== "no")
-      return this.#notice(this.#says.pipedNoYes);
+      return this.#notice(this.#messages.pipedNoYes);
     this.#send(input.kind === "yes" && phrase ? { ...input, unsure: true } : input);
   }
 
-  #send(input: (Wish & { do: "answer" })["input"]): void {
+  #send(input: (TypedCommand & { do: "answer" })["input"]): void {
     const before = this.#lastId;
     const { reply_token } = (this.#announcer.question ?? {}) as { reply_token?: string };
     this.#want(() => this.#announcer.answer(input, this.#clock.now()));
     this.#listener.flush();
-    // It had nothing to say, so it had something to send.
+    // The announcer had nothing to say about it, so it was sent.
     if (input.kind === "more" || this.#lastId !== before) return;
-    this.#sent = reply_token;
-    if (this.#timers.size === this.#subscribers.length) this.#notice(this.#says.answerWaits);
+    this.#answered = reply_token;
+    if (this.#timers.size === this.#subscribers.length) this.#notice(this.#messages.answerWaits);
   }
 
-  #do(wish: Exclude<Wish, { do: "answer" | "text" | "next" | "back" }>): void {
+  #do(command: Exclude<TypedCommand, { do: "answer" | "text" | "next" | "back" }>): void {
     const now = this.#clock.now();
-    switch (wish.do) {
+    switch (command.do) {
       case "help":
         return this.#help();
       case "history":
-        return this.#history(wish.count);
+        return this.#history(command.count);
       case "quit":
         return void this.#leave("end");
       default:
-        return this.#want(() => this.#announcer[wish.do](now));
+        return this.#want(() => this.#announcer[command.do](now));
     }
   }
 
   #help(): void {
     for (const line of helpLines(this.#announcer.phrases)) this.#notice(line);
-    if (this.#output.forward) this.#notice(this.#says.brailleHelp);
-    else if (this.#step) this.#notice(this.#says.stepHelp);
-    if (this.#options.keys) this.#notice(this.#says.keyHelp);
+    if (this.#output.forward) this.#notice(this.#messages.brailleHelp);
+    else if (this.#step) this.#notice(this.#messages.stepHelp);
+    if (this.#options.keys) this.#notice(this.#messages.keyHelp);
   }
 
   #history(count: number): void {
@@ -373,27 +378,58 @@ class Sitting {
     });
   }
 
-  /** Ctrl+C and the like: it always works, and it says what it means for an open question. */
+  /** Ctrl+C and the like: always works, and says what leaving means for open questions. */
   async #leave(why: Interruption | "end"): Promise<void> {
     if (this.#leaving) return;
     this.#leaving = true;
     const { farewell } = this.#options;
-    const last = leavingWords(this.#announcer, { now: this.#clock.now(), farewell });
+    const last = farewellWords(this.#announcer, { now: this.#clock.now(), farewell });
     this.#input.close();
-    this.#throwAway();
+    this.#discardTyped();
     if (!this.#options.json && why !== "closed pipe") {
       this.#io.stdout.write(last.lines.map((line) => `${line}\n`).join(""));
       if (this.#output.last) await this.#output.last(last.utterance);
     }
-    await this.#speaker.close();
-    const timeout = new Promise((resolve) => setTimeout(resolve, LAST_WORDS_MS).unref());
+    const timeout = new Promise((resolve) => setTimeout(resolve, FAREWELL_MS).unref());
     await Promise.race([this.#listener.close().catch(() => undefined), timeout]);
     this.#finish(why === "SIGINT" ? EXIT.interrupted : EXIT.ok);
   }
 
-  async #lastWords(): Promise<void> {
-    const until = this.#clock.now() + LAST_WORDS_MS;
+  async #finishSpeaking(): Promise<void> {
+    const until = this.#clock.now() + FAREWELL_MS;
     while (this.#clock.now() < until && this.#waiting > 0)
       await new Promise<void>((resolve) => this.#clock.timer(this.#clock.now() + 50, resolve));
   }
+}
+
+interface Farewell {
+  readonly now: number;
+  /** In English, instead of the sentence that the agent goes on. */
+  readonly farewell: string | undefined;
+}
+
+/** What leaving means for open questions, as lines and as one utterance. */
+function farewellWords(
+  announcer: Announcer,
+  { now, farewell }: Farewell,
+): { readonly lines: readonly string[]; readonly utterance: Utterance } {
+  const { phrases } = announcer;
+  const { left, language } = messagesFor(phrases);
+  const parts = [
+    announcer.unanswered(now),
+    [farewell === undefined ? phrases.content(left, language) : phrases.content(farewell, "en")],
+  ].filter((runs) => runs.length > 0);
+  return {
+    lines: parts.map((runs) => textOf({ runs })),
+    utterance: { id: 0, kind: "notice", urgency: "critical", runs: phrases.join(parts), words: 0 },
+  };
+}
+
+/** Characters of an agent's reason. */
+const LONGEST_REASON = 300;
+
+/** Why the agent ended the subscription, spoken as its words: "Allowed." from an agent is not our message. */
+function reasonWords({ phrases }: Announcer, agent: string, message: string): Run[] {
+  const summary = phrases.content(shorten(oneLine(message), LONGEST_REASON), "en");
+  return phrases.say("unknown", { agent, summary });
 }

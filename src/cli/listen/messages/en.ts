@@ -1,6 +1,6 @@
-import type { Says } from "./says.ts";
+import type { ListenMessages } from "./index.ts";
 
-export const en: Says = {
+export const en: ListenMessages = {
   language: "en",
   greeting: (names) => `Listening to ${names}. Type help and press Enter to learn what you can say.`,
   greetingKeys: (names) => `Listening to ${names}. Press question mark for help.`,

@@ -1,16 +1,17 @@
-/** What the words mean that a person types: in their own language, and always in English too. */
+/** The commands a person can type while listening: in their own language, and always in English too. */
 import type { AgentEvent } from "../../protocol/index.ts";
 import type { AnswerInput, Phrases } from "../../subscriber/announcer.ts";
 
-export type Wish =
+/** What a typed line means. */
+export type TypedCommand =
   | { readonly do: "answer"; readonly input: AnswerInput }
-  /** The announcer's own. */
+  /** Commands of the announcer. */
   | { readonly do: "repeat" | "what" | "details" | "pause" | "resume" }
   | { readonly do: "help" | "quit" }
   | { readonly do: "next" }
   | { readonly do: "back" }
   | { readonly do: "history"; readonly count: number }
-  /** None of our words: an answer in a person's own words, or something for whoever else reads this line. */
+  /** No command: an answer in the person's own words, or input for the program around the listener. */
   | { readonly do: "text"; readonly text: string };
 
 const ANSWERS = ["yes", "no", "confirm", "more"] as const;
@@ -18,7 +19,7 @@ const OWN = ["repeat", "what"] as const;
 const PLAIN = ["details", "pause", "resume", "help", "quit", "next", "back"] as const;
 const USUAL_HISTORY = 10;
 
-/** "SÍ", "sí" and "si" are one word. */
+/** "SÍ", "sí" and "si" are the same word. */
 const fold = (text: string): string =>
   text
     .trim()
@@ -31,8 +32,8 @@ const fold = (text: string): string =>
 const sameWord = (typed: string, word: string, phrases: Phrases): boolean =>
   typed === word || typed === fold(phrases.text(`word_${word as (typeof ANSWERS)[number]}`));
 
-/** `answer WORDS` says that these are words for the agent, whatever they are: "answer no". */
-export function readWish(line: string, phrases: Phrases): Wish {
+/** `answer WORDS` sends the words to the agent, even if they are a command: "answer no". */
+export function parseCommand(line: string, phrases: Phrases): TypedCommand {
   const literal = /^answer\s+(.+)$/isu.exec(line.trim())?.[1];
   if (literal !== undefined) return { do: "answer", input: { kind: "text", text: literal } };
   const typed = fold(line);
@@ -45,7 +46,7 @@ export function readWish(line: string, phrases: Phrases): Wish {
   return { do: "text", text: line.trim() };
 }
 
-/** Single keys, and the rest of the word for those who type it all the same. Never one that accepts. */
+/** Single keys and the word each stands for. None of them accepts. */
 export const KEYS: Readonly<Record<string, string>> = {
   n: "no",
   m: "more",
@@ -60,7 +61,7 @@ export const KEYS: Readonly<Record<string, string>> = {
   ...Object.fromEntries([..."123456789"].map((digit) => [digit, digit])),
 };
 
-/** The keys that act by themselves: none while words or numbers are asked for, which begin with the same ones. */
+/** The keys that act without Enter: none while the agent asks for words or numbers, which begin with the same keys. */
 export function keysDuring(question: AgentEvent | undefined): ReadonlySet<string> {
   const { accepted_response_kinds: kinds = ["freetext"] } = (question ?? {}) as {
     accepted_response_kinds?: readonly string[];
