@@ -89,9 +89,6 @@ textarea, .field input { inline-size: 100%; }
   button, select, input, textarea, .turn { border-width: 0.2rem; }
   .note { opacity: 1; }
 }
-@media (prefers-reduced-motion: no-preference) {
-  button { transition: background-color 0.1s; }
-}
 `;
 
 let sheet: CSSStyleSheet | undefined;

@@ -407,18 +407,6 @@ describe("the announcer", () => {
     expect(ear.texts).toEqual(["One.", "Two.", "Three.", "Something is missing here.", "Last."]);
   });
 
-  it("takes a producer's word for where a sentence ends, and looks for itself only where there is none (CON-25)", () => {
-    const event = eventsOf();
-    const text = "We meet Gen. Obi at ten. ";
-    const cut = new Ear().hear(event("output.streaming", chunk(text, 0, { coalesce_hint: "sentence" })));
-    expect(cut.texts).toEqual(["We meet Gen. Obi at ten."]);
-    const long = "Then we go on. ".repeat(30);
-    cut.hear(event("output.streaming", chunk(long, text.length, { coalesce_hint: "sentence" })));
-    expect(cut.texts.slice(1)).toEqual(Array(30).fill("Then we go on."));
-    const uncut = new Ear().hear(event("output.streaming", chunk(text, 0, { complete: true })));
-    expect(uncut.texts.join(" ")).toBe(text.trim());
-  });
-
   it("speaks a word of another language within a sentence with its own voice (I18N-12)", () => {
     const event = eventsOf();
     const ear = new Ear();

@@ -3,7 +3,7 @@
  * sentence (or paragraph) ends, never half a sentence (DEL-23, CON-25). A producer that cuts at sentences says so in
  * `coalesce_hint`, and its boundary is used as it is; only uncut streams are searched, with the fallback in src/text.
  * `OutputBuffers` holds the open outputs of all sessions. `speakOutput` turns released text into one run list per
- * sentence, so that an interruption repeats one sentence only.
+ * sentence, so that an interruption repeats one sentence only: a rate limit merges several sentences into one chunk.
  */
 import { codePoints } from "../../protocol/formats.ts";
 import type { OutputStreaming } from "../../protocol/types.ts";
@@ -22,21 +22,16 @@ interface Span {
   readonly language: string | undefined;
 }
 
-/** Text ready to be spoken. */
+/** Text ready to be spoken. `missing`: a chunk before it never arrived. */
 interface ReadyText {
   readonly spans: readonly Span[];
-  /** A chunk before it never arrived. */
   readonly missing: boolean;
-  /** One sentence, cut by the producer: no sentence ends need to be searched. */
-  readonly oneSentence?: boolean;
 }
 
 /** Code units held while waiting for a sentence end; beyond this the text is cut at a word. */
 const MAX_HELD = 6_000;
 /** Out-of-order chunks held per output. */
 const MAX_OUT_OF_ORDER = 64;
-/** A longer chunk is probably several sentences that a rate limit merged, and is split again. */
-const MAX_SENTENCE_CHUNK = 300;
 const BOUNDARY_HINTS: ReadonlySet<string | undefined> = new Set(["sentence", "paragraph", "completion"]);
 
 class OutputBuffer {
@@ -73,7 +68,6 @@ class OutputBuffer {
       if (event.complete || this.#outOfOrder.length > MAX_OUT_OF_ORDER) return this.flush();
       return undefined;
     }
-    const alone = this.#spans.length === 0 && this.#outOfOrder.length === 0;
     let atBoundary = this.#append(event);
     while (this.#outOfOrder[0] && this.#outOfOrder[0].position <= this.#next)
       atBoundary = this.#append(this.#outOfOrder.shift()!) || atBoundary;
@@ -85,10 +79,7 @@ class OutputBuffer {
     const fenced = (text.match(FENCES)?.length ?? 0) % 2 === 1;
     let cut = whole && !fenced ? text.length : lastBoundary(text, boundary);
     if (text.length - cut > MAX_HELD) cut = Math.max(lastBoundary(text, "sentence"), wordCut(text));
-    const ready = cut > 0 ? this.#cut(cut) : undefined;
-    const cutByProducer = alone && whole && !fenced && event.coalesce_hint === "sentence";
-    if (!ready || !cutByProducer || text.length > MAX_SENTENCE_CHUNK) return ready;
-    return { ...ready, oneSentence: true };
+    return cut > 0 ? this.#cut(cut) : undefined;
   }
 
   /** Releases everything, e.g. at the end. Chunks still out of order follow a notice that text is missing. */
@@ -286,9 +277,6 @@ export function speakOutput(
 ): SpokenOutput {
   const sentences: Run[][] = [];
   const details: string[] = [];
-  const split = ready.oneSentence
-    ? (text: string) => [text.trim()].filter((one) => one !== "")
-    : splitSentences;
   let hidden = false;
   let mixed = false;
   let open = false;
@@ -297,8 +285,8 @@ export function speakOutput(
     hidden ||= clean.hidden;
     mixed ||= clean.mixed;
     const spoken = inMarkdown(clean.text, content_type)
-      ? ofMarkdown(clean.text, span, phrases, details, split)
-      : ofPlain(clean.text, span, phrases, split);
+      ? ofMarkdown(clean.text, span, phrases, details)
+      : ofPlain(clean.text, span, phrases);
     spoken.forEach((sentence, index) => {
       // A word in another language within a sentence: same utterance, different voice.
       if (index === 0 && open && sentences.length > 0)
@@ -313,32 +301,19 @@ export function speakOutput(
 const inMarkdown = (text: string, type: string | undefined): boolean =>
   type === "text/markdown" || (type === undefined && MARKDOWN.test(text));
 
-type Split = (text: string) => string[];
-
-const ofPlain = (text: string, { language }: Span, phrases: Phrases, split: Split): Run[][] =>
+const ofPlain = (text: string, { language }: Span, phrases: Phrases): Run[][] =>
   text
     .split(/\n\s*\n/u)
-    .flatMap((paragraph) => split(paragraph))
+    .flatMap((paragraph) => splitSentences(paragraph))
     .map((sentence) => [phrases.content(oneLine(sentence), language)]);
 
-function ofMarkdown(
-  text: string,
-  { language }: Span,
-  phrases: Phrases,
-  details: string[],
-  split: Split,
-): Run[][] {
+function ofMarkdown(text: string, { language }: Span, phrases: Phrases, details: string[]): Run[][] {
   const spoken = speakMarkdown(text);
   details.push(...spoken.details);
-  return spoken.blocks.flatMap((block) => toSentences(block, language, phrases, split));
+  return spoken.blocks.flatMap((block) => toSentences(block, language, phrases));
 }
 
-function toSentences(
-  block: readonly Segment[],
-  language: string | undefined,
-  phrases: Phrases,
-  split: Split,
-): Run[][] {
+function toSentences(block: readonly Segment[], language: string | undefined, phrases: Phrases): Run[][] {
   const sentences: Run[][] = [];
   let runs: Run[] = [];
   const close = () => {
@@ -351,7 +326,7 @@ function toSentences(
       runs.push(...toRuns(segment, language, phrases));
       continue;
     }
-    const parts = split(`${segment}\u0000`);
+    const parts = splitSentences(`${segment}\u0000`);
     parts.forEach((part, index) => {
       const last = index === parts.length - 1;
       const words = part.replace("\u0000", "");
