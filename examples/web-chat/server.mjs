@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { basename } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { createSite } from "earshot/server";
+import { createHttpApp } from "earshot/server";
 import { agent, answer } from "./agent.mjs";
 
 // Everything is loaded from this server; anything else is blocked.
@@ -18,9 +18,9 @@ const element = new URL(import.meta.resolve("earshot/web/earshot-live.js"));
 /** `files` maps each path to its text. */
 export async function start(files, port = 4700) {
   // On your own machine, any local program may listen and answer. Elsewhere, use `auth` instead.
-  const site = await createSite(agent, { insecureLoopback: true });
+  const httpApp = await createHttpApp(agent, { insecureLoopback: true });
   const server = createServer((request, response) =>
-    site.node(request, response, () => {
+    httpApp.node(request, response, () => {
       const { pathname } = new URL(request.url, "http://localhost");
       if (request.method === "POST" && pathname === "/chat") return chat(request, response);
       const body = files[pathname] ?? piece(pathname);
@@ -33,7 +33,7 @@ export async function start(files, port = 4700) {
       response.end(body ?? "Not here.");
     }),
   );
-  site.attachWebSocket(server);
+  httpApp.attachWebSocket(server);
   await new Promise((listening) => server.listen(port, "127.0.0.1", listening));
   return { url: `http://127.0.0.1:${server.address().port}`, server };
 }

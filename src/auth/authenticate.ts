@@ -1,38 +1,46 @@
-/** Authentication as transports see it: a request's credentials in, a principal or a refusal out (SEC-01, TRN-10). */
+/** Authentication: the credentials of a request in, a principal or a refusal out (SEC-01, TRN-10). */
 import { createHash, timingSafeEqual } from "node:crypto";
-import { isExpired, type Principal } from "../protocol/principal.ts";
+import { isExpired, LOCAL_USER, type Principal } from "../protocol/principal.ts";
 
 /** A client certificate whose chain TLS has verified against the authorities this server was given. */
 export interface Certificate {
   readonly subject: string;
   readonly fingerprint: string;
-  /** Wall-clock milliseconds after which it is no longer valid, where TLS said. */
+  /** Wall-clock milliseconds after which it is no longer valid. */
   readonly expires_at?: number | undefined;
 }
 
-/** What a request may carry as proof. */
+/** Everything a request may authenticate with. */
 export interface Credentials {
   /** From `Authorization: Bearer …`. */
   readonly bearer: string | undefined;
-  /** From the ticket parameter of a stream's address, with the subscription it names. */
+  /** From the query of a stream's URL, with the subscription it names. */
   readonly ticket: string | undefined;
   readonly subscription_id: string | undefined;
-  /** Only where the request provably comes from a page of this server or of an allowed origin (CON-52). */
+  /** Only if the request provably comes from a page of this server or of an allowed origin (CON-52). */
   readonly cookie: string | undefined;
   readonly certificate: Certificate | undefined;
-  /** It came through a proxy, so where it started is unknown. */
+  /** It came through a proxy, so its origin is unknown. */
   readonly proxied?: boolean;
 }
 
-/** Undefined means: these credentials prove nothing here. */
+/** Undefined: the credentials are not valid here. */
 export type Authenticator = (
   credentials: Credentials,
 ) => Principal | undefined | Promise<Principal | undefined>;
 
-/** From whom somebody is to what they may do here; undefined means: nothing. */
+/** Decides what an authenticated principal may do here. Undefined: nothing. */
 export type Authorizer = (principal: Principal) => Principal | undefined | Promise<Principal | undefined>;
 
-/** The first that recognises the credentials decides. */
+/** An authenticated caller. */
+export interface Caller {
+  /** Identity and rights. */
+  readonly principal: Principal;
+  /** Who authenticated, before the rights were decided. A ticket keeps this, and is authorized again when it is used. */
+  readonly identity: Principal;
+}
+
+/** The first authenticator that accepts the credentials decides. */
 export function anyOf(...authenticators: readonly Authenticator[]): Authenticator {
   return async (credentials) => {
     for (const authenticate of authenticators) {
@@ -43,7 +51,7 @@ export function anyOf(...authenticators: readonly Authenticator[]): Authenticato
   };
 }
 
-/** A credential that has run out proves nothing, and neither does one whose check failed: it is refused, never let in. */
+/** Refuses expired credentials, and those whose check threw. */
 export function failClosed(
   authenticate: Authenticator,
   failed: (error: unknown) => void,
@@ -60,7 +68,7 @@ export function failClosed(
   };
 }
 
-/** Rights may be widened or narrowed; how long the credential behind them is good for stays. */
+/** An authorizer may change rights, but not extend the lifetime of the credential. */
 export function keepExpiry(authorize: Authorizer): Authorizer {
   return async (known) => {
     const principal = await authorize(known);
@@ -69,33 +77,20 @@ export function keepExpiry(authorize: Authorizer): Authorizer {
   };
 }
 
-/** Who somebody is and what they may do here; "denied" where they are known, and may do nothing. */
-export type Admission = (credentials: Credentials) => Promise<Principal | "denied" | undefined>;
-
-export function admission(
-  authenticate: Authenticator,
-  authorize: Authorizer | undefined,
-  failed: (error: unknown) => void,
-): Admission {
-  return async (credentials) => {
-    const known = await authenticate(credentials);
-    if (!known || !authorize) return known;
-    try {
-      return (await authorize(known)) ?? "denied";
-    } catch (error) {
-      failed(error);
-      return "denied";
-    }
-  };
-}
-
 const digest = (secret: string): Buffer => createHash("sha256").update(secret).digest();
 
-/** Compares without telling by its timing how much was right, nor how long the right one is. */
+/** Compares in constant time; hashing hides the length too. */
 export const sameSecret = (given: string, expected: string): boolean =>
   timingSafeEqual(digest(given), digest(expected));
 
-/** One secret for this run: whoever on this machine can read it is this machine's user. */
+/** One token for this run: whoever can read it is this machine's user. */
 export function tokenAuthenticator(token: string, principal: Principal): Authenticator {
   return ({ bearer }) => (bearer !== undefined && sameSecret(bearer, token) ? principal : undefined);
 }
+
+/**
+ * The user of this machine: whoever has the token, or, without a token (`insecureLoopback`), anyone who does not come
+ * through a proxy. Behind a proxy callers may be on other machines.
+ */
+export const localAuthenticator = (token: string | undefined): Authenticator =>
+  token ? tokenAuthenticator(token, LOCAL_USER) : ({ proxied }) => (proxied ? undefined : LOCAL_USER);

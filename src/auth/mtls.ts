@@ -1,17 +1,30 @@
-/** Client certificates: TLS has verified the chain; here the subject becomes a principal (TRN-10). */
+/** Client certificates: TLS has verified the chain; the subject becomes a principal (TRN-10). */
+import type { PeerCertificate } from "node:tls";
 import type { Principal } from "../protocol/principal.ts";
 import type { Authenticator, Certificate } from "./authenticate.ts";
 
+/** The certificate of a connection whose chain TLS has verified. */
+export function readCertificate(peer: PeerCertificate | undefined): Certificate | undefined {
+  // A certificate with several common names would be ambiguous.
+  if (typeof peer?.subject?.CN !== "string") return undefined;
+  const expires_at = Date.parse(peer.valid_to);
+  return {
+    subject: peer.subject.CN,
+    fingerprint: peer.fingerprint256,
+    ...(Number.isNaN(expires_at) ? {} : { expires_at }),
+  };
+}
+
 /**
  * By default the common name may hear and answer sessions of audience "user:<name>". Serve with
- * `tls: { key, cert, ca, requestCert: true }`, where `ca` holds the authorities you issue client certificates with and
- * no others: any name they sign is believed.
+ * `tls: { key, cert, ca, requestCert: true }`, where `ca` holds the authorities that issue your client
+ * certificates and no others: every name they sign is accepted.
  */
 export function certificateAuthenticator(
   authorize: (certificate: Certificate) => Principal | undefined = bySubject,
 ): Authenticator {
   return ({ certificate }) => {
-    // A certificate without a name says only that somebody was known once.
+    // Without a name there is nobody to authenticate.
     if (!certificate?.subject) return undefined;
     const principal = authorize(certificate);
     if (!principal || certificate.expires_at === undefined) return principal;

@@ -1,4 +1,4 @@
-/** The manifest (5.10): built from what is actually served, signed where a key was given (MAN-*, CON-55, CON-56). */
+/** The manifest (5.10): built from what is actually served, and signed if there is a key (MAN-*, CON-55, CON-56). */
 import {
   CompactSign,
   type CryptoKey,
@@ -13,32 +13,32 @@ import { EXTENSION_PREFIX, EXTENSION_URI } from "../protocol/extension.ts";
 import type { Offer } from "../protocol/negotiate.ts";
 import { CORE_CONTEXT, type ProducerManifest } from "../protocol/types.ts";
 
-/** A transport that is served, and where, if that does not follow from the server's own address. */
-export interface Way {
+/** A transport that is served, and where, if that does not follow from the HTTP address. */
+export interface Endpoint {
   readonly transport: string;
-  /** The path of the Unix socket, or the pipe's name. */
+  /** The path of the Unix socket, or the name of the pipe. */
   readonly socket?: string;
-  readonly grpc_port?: number;
+  readonly grpcPort?: number;
 }
 
-interface Endpoints {
-  readonly ways: readonly Way[];
+interface ManifestOptions {
+  readonly endpoints: readonly Endpoint[];
   readonly prefix?: string | undefined;
-  /** Connections the server takes. */
+  /** How many connections the server accepts. */
   readonly connections: number;
   readonly contact?: string | undefined;
-  /** Where the public keys are, for a manifest that is signed. */
+  /** Where the public keys are, if the manifest is signed. */
   readonly keys?: string | undefined;
 }
 
-/** As a listener should try them (TRN-14): what needs no token, then what most speak. */
+/** The order in which listeners should try them (TRN-14): those without a token first, then the most common. */
 const BEST_FIRST = ["unix-socket", "named-pipe", "sse", "websocket", "grpc"];
 
-export function buildManifest(offer: Offer, endpoints: Endpoints): ProducerManifest {
-  const { ways, prefix, connections, contact, keys } = endpoints;
+export function buildManifest(offer: Offer, options: ManifestOptions): ProducerManifest {
+  const { endpoints, prefix, connections, contact, keys } = options;
   const { producer, versions, levels, languages, max_subscriptions = connections, extensions = [] } = offer;
-  const has = (name: string): boolean => ways.some(({ transport }) => transport === name);
-  const { socket, grpc_port }: Partial<Way> = Object.assign({}, ...ways);
+  const has = (name: string): boolean => endpoints.some(({ transport }) => transport === name);
+  const { socket, grpcPort }: Partial<Endpoint> = Object.assign({}, ...endpoints);
   return {
     "@context": [CORE_CONTEXT, EXTENSION_URI],
     type: "aaep:producer.manifest",
@@ -64,9 +64,9 @@ export function buildManifest(offer: Offer, endpoints: Endpoints): ProducerManif
           }
         : {}),
       ...(has("websocket") ? { websocket: `${prefix}/ws` } : {}),
-      // MAN-03: which framings are spoken is said here, because nothing else says it.
+      // MAN-03: nothing else tells a listener which framings are available.
       ...(socket === undefined ? {} : { socket, framings: ["length-prefix", "ndjson"] }),
-      ...(grpc_port === undefined ? {} : { grpc_port }),
+      ...(grpcPort === undefined ? {} : { grpc_port: grpcPort }),
       ...(keys === undefined ? {} : { keys }),
     },
   };
@@ -77,7 +77,7 @@ export interface SigningKey {
   readonly key: CryptoKey | JWK;
   readonly kid: string;
   readonly alg?: "ES256" | "RS256" | "EdDSA";
-  /** How long a signature is good for; a day by default. It is renewed at half that time. */
+  /** How long a signature is valid; a day by default. It is renewed after half that time. */
   readonly seconds?: number;
 }
 
@@ -109,7 +109,7 @@ export async function signManifest(
     .sign(imported as CryptoKey);
 }
 
-/** A fresh ES256 pair as JWKs: keep the first, publish the second. */
+/** A new ES256 key pair as JWKs: keep the private key, publish the public one. */
 export async function generateSigningKey(kid: string): Promise<{ privateKey: JWK; publicKey: JWK }> {
   const pair = await generateKeyPair("ES256", { extractable: true });
   const common = { kid, alg: "ES256", use: "sig" };
@@ -122,28 +122,29 @@ export async function generateSigningKey(kid: string): Promise<{ privateKey: JWK
 /** What anyone may read before subscribing. */
 export interface Publication {
   manifest(): ProducerManifest;
-  /** The newest signature, where there is a key. */
+  /** The signed manifest, if there is a key. */
   signed(): string | undefined;
-  /** The public half of the signing key, where it can be told from the private one. */
+  /** The public half of the signing key, if the key is a JWK. */
   keys(): JSONWebKeySet | undefined;
+  /** Signs the manifest as it is now. */
+  renew(): Promise<void>;
+  stop(): void;
 }
 
 interface PublicationOptions {
   readonly manifest: () => ProducerManifest;
   readonly signing?: SigningKey | undefined;
-  /** Hears every new signature: listeners that insist on one are sent the newest. */
+  /** Called with every new signature: listeners that require one get the newest. */
   readonly renewed: (signed: string) => void;
   readonly failed: (error: unknown) => void;
   /** Wall-clock seconds. */
   readonly now?: () => number;
-  /** Calls back once after so many milliseconds, unless cancelled. */
+  /** Calls back once after this time, unless cancelled. */
   readonly after?: (ms: number, callback: () => void) => () => void;
 }
 
-/** Keeps a signature that is always good for at least half its time. */
-export function createPublication(
-  options: PublicationOptions,
-): Publication & { renew(): Promise<void>; stop(): void } {
+/** Renews the signature, so that it is always valid for at least half its lifetime. */
+export function createPublication(options: PublicationOptions): Publication {
   const {
     manifest,
     signing,
@@ -161,12 +162,12 @@ export function createPublication(
     const jws = await signManifest(manifest(), signing, now());
     signed = jws;
     renewed(jws);
-    if (!stopped) cancel = after(((signing.seconds ?? DAY) / 2) * 1000, () => void renew().catch(again));
+    if (!stopped) cancel = after(((signing.seconds ?? DAY) / 2) * 1000, () => void renew().catch(retry));
   };
-  const again = (error: unknown) => {
+  const retry = (error: unknown) => {
     failed(error);
-    // The last signature is good for a while yet: half of it is left to find out.
-    if (!stopped) cancel = after(((signing?.seconds ?? DAY) / 20) * 1000, () => void renew().catch(again));
+    // The last signature stays valid for a while: retry before it expires.
+    if (!stopped) cancel = after(((signing?.seconds ?? DAY) / 20) * 1000, () => void renew().catch(retry));
   };
   return {
     manifest,
@@ -187,7 +188,7 @@ function later(ms: number, callback: () => void): () => void {
   return () => clearTimeout(timer);
 }
 
-/** Only what is known to be public: a field nobody here has heard of may be a secret. */
+/** Only fields known to be public: an unknown field may be secret. */
 function publicHalf({ kty, crv, x, y, n, e }: JWK, { kid, alg = "ES256" }: SigningKey): JWK {
   const known = Object.entries({ kty, crv, x, y, n, e }).filter(([, value]) => value !== undefined);
   return { ...Object.fromEntries(known), kid, alg, use: "sig" } as JWK;

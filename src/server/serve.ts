@@ -1,4 +1,4 @@
-/** One producer on one server of its own, with authentication and limits that fit where it listens. */
+/** Serves one producer on every transport, with authentication and limits that fit the address it listens on. */
 import { createServer as createHttpServer, type Server } from "node:http";
 import { createSecureServer as createHttp2Server, type Http2SecureServer } from "node:http2";
 import { createServer as createHttpsServer } from "node:https";
@@ -6,37 +6,39 @@ import { type AddressInfo, isIP, type Socket } from "node:net";
 import type { TlsOptions } from "node:tls";
 import type { Producer } from "../producer/producer.ts";
 import { EarshotError } from "../protocol/errors.ts";
+import type { ServerContext } from "./context.ts";
+import { type GrpcOptions, type GrpcTls, openGrpcServer, type ServingGrpc } from "./grpc/grpc.ts";
+import { buildHttpApp, type HttpApp, type HttpAppOptions, LIMITS, type ServeLimits } from "./http/app.ts";
 import { asHost, isLoopback, isWildcard } from "./http/guard.ts";
-import { type InspectorOptions, withInspector } from "./http/inspector.ts";
-import { buildSite, LIMITS, type ServeLimits, type Site, type SiteOptions } from "./http/site.ts";
+import { type InspectorOptions, inspectorFor } from "./http/inspector.ts";
+import { type IpcOptions, openIpcServer, type ServingIpc } from "./ipc/ipc.ts";
 import { writeTokenFile } from "./token-file.ts";
-import { type GrpcWay, openWays, type UnixWay, type Ways } from "./ways.ts";
 
 /** Options of `serve`. */
-export interface ServeOptions extends SiteOptions {
-  /** 4600 by default; 0 takes any free port. */
+export interface ServeOptions extends HttpAppOptions {
+  /** 4600 by default; 0 takes any free one. */
   readonly port?: number;
   /** 127.0.0.1 by default. Anything else needs `tls` and `auth`. */
   readonly host?: string;
   /** As for Node's TLS servers. For client certificates: `requestCert: true`, and `ca` with your own authority. */
   readonly tls?: TlsOptions;
-  /** HTTP/2 with HTTP/1.1 beside it; needs `tls`. */
+  /** HTTP/2, with HTTP/1.1 for clients that need it; requires `tls`. */
   readonly http2?: boolean;
-  /** Where the loopback token is kept; false keeps it nowhere, and opens no socket by itself. */
+  /** The directory for the loopback token; false writes no token, and opens no socket by default. */
   readonly tokenFile?: string | false;
   /**
-   * The Unix socket, or on Windows the named pipe, where local tools find this agent. On loopback without `auth` it opens
-   * by itself, and where it cannot, that is logged; true, or a path or directory, insists on it.
+   * The Unix socket, or on Windows the named pipe, where local tools find this agent. On loopback without `auth` it is
+   * open by default, and a failure to open it is only logged; with true, or a path or directory, it is an error.
    */
-  readonly unix?: boolean | UnixWay;
-  /** gRPC too, on a port of its own: one more than `port` by default. Needs the package @grpc/grpc-js. */
-  readonly grpc?: boolean | GrpcWay;
-  /** The page at `/` that shows what listeners get. Offered on loopback; elsewhere only if you say so, and to admins. */
+  readonly unix?: boolean | Pick<IpcOptions, "path" | "directory">;
+  /** gRPC on a port of its own: one more than `port` by default. Needs the package @grpc/grpc-js. */
+  readonly grpc?: boolean | Pick<GrpcOptions, "port" | "tls" | "reflection">;
+  /** The page at `/` that shows what listeners get. On by default on loopback; elsewhere for admins, if it is turned on. */
   readonly inspector?: boolean | InspectorOptions;
 }
 
-/** Addresses are as connect() takes them; undefined for what is not served. */
-export interface Serving extends Site {
+/** Addresses are as connect() takes them; undefined for transports that are not served. */
+export interface Serving extends HttpApp {
   readonly http: string;
   readonly ws: string;
   /** `unix:<path>` or `pipe:<name>`. */
@@ -45,28 +47,30 @@ export interface Serving extends Site {
   readonly grpc: string | undefined;
   readonly port: number;
   readonly tokenPath: string | undefined;
-  /** Where a person on this machine opens the Inspector, the token in it: for their eyes only. */
+  /** The Inspector's address for a person on this machine. It contains the token, so do not share it. */
   readonly inspector: string | undefined;
-  /** Tells everyone, lets the last words out, and stops. */
+  /** Tells every listener that the agent shuts down, flushes, and closes everything. */
   close(): Promise<void>;
 }
 
-/** How long a reader may take to hear why the agent stops. */
-const LAST_WORDS_MS = 500;
+/** How long a reader may take to receive the reason for a shutdown. */
+const LINGER_MS = 500;
 
-/** Puts a producer on an HTTP server: SSE, WebSocket and the Inspector, and on one's own machine a Unix socket. */
+/** Puts a producer on an HTTP server: SSE, WebSocket and the Inspector, and on loopback a Unix socket. */
 export async function serve(producer: Producer, options: ServeOptions = {}): Promise<Serving> {
   const { port = 4600, tls } = options;
   const host = (options.host ?? "127.0.0.1").replace(/^\[(.*)\]$/, "$1");
   const local = isLoopback(host);
   mustBePort(port);
   mustBeSafe(options, host, local);
-  const { site, inside } = await buildSite(producer, {
-    ...options,
-    ...withInspector({ ...options, local }),
-    hosts: [...(options.hosts ?? []), ...(isWildcard(host) ? [] : [asHost(host)])],
-  });
-  const server = createServer(options, { ...LIMITS, ...options.limits }, site);
+  const inspector = inspectorFor({ ...options, local });
+  const { app, context } = await buildHttpApp(
+    producer,
+    { ...options, hosts: [...(options.hosts ?? []), ...(isWildcard(host) ? [] : [asHost(host)])] },
+    inspector,
+  );
+  const { log } = context;
+  const server = createServer(options, { ...LIMITS, ...options.limits }, app);
   const perAddress =
     options.limits?.connectionsPerAddress ?? (local ? undefined : LIMITS.connectionsPerAddress);
   if (perAddress !== undefined) limitPerAddress(server, perAddress);
@@ -75,20 +79,20 @@ export async function serve(producer: Producer, options: ServeOptions = {}): Pro
     sockets.add(socket);
     socket.once("close", () => sockets.delete(socket));
   });
-  const websockets = site.attachWebSocket(server);
+  const websockets = app.attachWebSocket(server);
   await websockets.announced;
   await listen(server, port, host);
   const address = server.address() as AddressInfo;
   const authority = `${asHost(host)}:${address.port}`;
   const http = `${tls ? "https" : "http"}://${authority}`;
-  const stop = async () => {
-    site.stop();
+  const stopHttp = async () => {
+    app.stop();
     await websockets.close();
     await new Promise<void>((resolve) => {
-      // Readers get a moment for the last words; then nobody is waited for. HTTP/2 has no verb of its own for this.
+      // HTTP/2 has no closeAllConnections, so the sockets are destroyed here.
       const late = setTimeout(() => {
         for (const socket of sockets) socket.destroy();
-      }, LAST_WORDS_MS);
+      }, LINGER_MS);
       server.close(() => {
         clearTimeout(late);
         resolve();
@@ -96,66 +100,140 @@ export async function serve(producer: Producer, options: ServeOptions = {}): Pro
       server.closeIdleConnections?.();
     });
   };
-  let kept: ReturnType<typeof writeTokenFile> | undefined;
-  let ways: Ways;
+  let grpc: ServingGrpc | undefined;
+  let unix: ServingIpc | undefined;
+  let tokenFile: ReturnType<typeof writeTokenFile> | undefined;
   try {
-    ways = await openWays(producer, options, { host, local, site, inside });
-  } catch (error) {
-    // Half a server is none: the port is free again before the caller hears why.
-    await stop();
-    throw error;
-  }
-  try {
-    if (site.token !== undefined && options.tokenFile !== false) {
-      kept = writeTokenFile(
-        {
-          agent_id: producer.identity.agent_id,
-          url: http,
-          ...(ways.grpc === undefined ? {} : { grpc: ways.grpc.address }),
-          token: site.token,
-          pid: process.pid,
-        },
-        options.tokenFile,
-      );
+    grpc = await openGrpc(options, host, app.token, context);
+    // Last, because the manifest file it writes lists all other endpoints.
+    unix = await openUnix(options, local, context);
+    if (app.token !== undefined && options.tokenFile !== false) {
+      const { agent_id } = producer.identity;
+      const file = { agent_id, url: http, token: app.token, pid: process.pid };
+      tokenFile = writeTokenFile(grpc ? { ...file, grpc: grpc.address } : file, options.tokenFile);
     }
   } catch (error) {
-    await Promise.all([ways.close(), stop()]);
+    // Everything is closed, and the port is free, before the caller gets the error.
+    await Promise.all([unix?.close(), grpc?.close(), stopHttp()]);
     throw error;
   }
-  const { log } = inside;
   log("info", "listening", { url: http, agent_id: producer.identity.agent_id });
-  if (!tls && site.token !== undefined) {
-    const where = kept ? ` It is kept in ${kept.path}.` : "";
+  if (!tls && app.token !== undefined) {
+    const where = tokenFile ? ` It is in ${tokenFile.path}.` : "";
     log("warn", "plain_loopback", {
-      message: `The agent is served without TLS, for this machine only; every call needs the token of this run.${where}`,
+      message: `The agent is served without TLS, for this machine only; every request needs the token of this run.${where}`,
     });
   }
   return {
-    ...site,
+    ...app,
     http,
-    ws: `${tls ? "wss" : "ws"}://${authority}${site.prefix}/ws`,
-    unix: ways.unix?.address,
-    grpc: ways.grpc?.address,
+    ws: `${tls ? "wss" : "ws"}://${authority}${app.prefix}/ws`,
+    unix: unix?.address,
+    grpc: grpc?.address,
     port: address.port,
-    tokenPath: kept?.path,
-    inspector:
-      (options.inspector ?? local) === false
-        ? undefined
-        : `${http}/${site.token === undefined ? "" : `#token=${site.token}`}`,
+    tokenPath: tokenFile?.path,
+    inspector: inspector && `${http}/${app.token === undefined ? "" : `#token=${app.token}`}`,
     async close() {
-      site.stop();
-      kept?.remove();
-      // Everyone is told at once; what runs on somebody's yes may take a little longer.
+      app.stop();
+      tokenFile?.remove();
+      // Listeners are told at once; tools that a person approved may take longer to finish.
       const closed = producer.close();
-      // One turn of the loop for the last words, then nobody is waited for.
+      // A moment to flush close messages before the sockets are closed.
       await new Promise((resolve) => setTimeout(resolve, 20));
-      await Promise.all([ways.close(), stop(), closed]);
+      await Promise.all([unix?.close(), grpc?.close(), stopHttp(), closed]);
       log("info", "closed", { url: http });
     },
   };
 }
 
-/** TRN-11, SEC-01, CON-66: beyond this machine only with TLS and authentication; each refusal says how to go on. */
+async function openUnix(
+  options: ServeOptions,
+  local: boolean,
+  context: ServerContext,
+): Promise<ServingIpc | undefined> {
+  // Open by default where the token file is written: whoever can open the socket can read that file. Not by default
+  // where `auth` decides who callers are, or where this run is not to be found.
+  const byDefault =
+    options.unix === undefined && local && options.auth === undefined && options.tokenFile !== false;
+  const { unix = byDefault, authorize } = options;
+  if (unix === false) return undefined;
+  const limits = { ...LIMITS, ...options.limits };
+  try {
+    const serving = await openIpcServer(
+      {
+        ...(unix === true ? {} : unix),
+        ...(authorize ? { authorize } : {}),
+        limits: {
+          ...limits,
+          connections: options.limits?.connections ?? 1_024,
+          messageBytes: limits.bodyBytes,
+        },
+      },
+      context,
+    );
+    await context.announce(serving.endpoint);
+    return serving;
+  } catch (error) {
+    if (!byDefault) throw error;
+    context.log("warn", "no_socket", {
+      message: `The Unix socket could not be opened, so local tools find this agent over HTTP only. ${(error as Error).message} To serve without a socket, pass \`unix: false\`.`,
+      error,
+    });
+    return undefined;
+  }
+}
+
+async function openGrpc(
+  options: ServeOptions,
+  host: string,
+  token: string | undefined,
+  context: ServerContext,
+): Promise<ServingGrpc | undefined> {
+  const { grpc, port = 4600, auth, authorize, insecureLoopback, hosts, limits } = options;
+  if (!grpc) return undefined;
+  const own = grpc === true ? {} : grpc;
+  const tls = own.tls ?? grpcTls(options);
+  const serving = await openGrpcServer(
+    {
+      ...own,
+      host,
+      port: own.port ?? (port === 0 ? 0 : port + 1),
+      ...(tls ? { tls } : {}),
+      ...(auth ? { auth } : {}),
+      ...(authorize ? { authorize } : {}),
+      ...(hosts ? { hosts } : {}),
+      ...(insecureLoopback ? { insecureLoopback } : {}),
+      ...(token === undefined ? {} : { token }),
+      limits: {
+        ...limits,
+        ...(limits?.bodyBytes === undefined ? {} : { messageBytes: limits.bodyBytes + 1_024 }),
+        ...(limits?.connections === undefined ? {} : { streams: limits.connections }),
+      },
+    },
+    context,
+  );
+  await context.announce({ transport: "grpc", grpcPort: serving.port });
+  return serving;
+}
+
+/** The server's own certificate, in the form gRPC takes. */
+function grpcTls({ tls }: ServeOptions): GrpcTls | undefined {
+  if (!tls) return undefined;
+  const pem = (value: unknown): string | Uint8Array | undefined =>
+    typeof value === "string" || value instanceof Uint8Array ? value : undefined;
+  const [key, cert, ca] = [pem(tls.key), pem(tls.cert), pem(tls.ca)];
+  // gRPC requires a certificate from every caller or from none; where it is optional, from none.
+  const required = tls.requestCert === true && tls.rejectUnauthorized !== false;
+  if (key === undefined || cert === undefined || (required && ca === undefined)) {
+    throw new EarshotError(
+      "unsafe_address",
+      "gRPC takes one `key`, one `cert` and one `ca` in PEM, and `tls` has others: pass `grpc: { tls: { key, cert } }`, with `ca` to require client certificates.",
+    );
+  }
+  return { key, cert, ...(required ? { ca: ca! } : {}) };
+}
+
+/** TRN-11, SEC-01, CON-66: other machines only with TLS and authentication. Each error says what to do. */
 function mustBeSafe(
   { tls, auth, http2, hosts = [], insecureLoopback, compat }: ServeOptions,
   host: string,
@@ -168,38 +246,38 @@ function mustBeSafe(
     (version) => version === "TLSv1" || version === "TLSv1.1",
   );
   if (old ?? tls?.secureProtocol)
-    refuse(`${old ?? "secureProtocol"} is too old or too loose: leave it out, and TLS 1.2 or newer is used.`);
+    refuse(`${old ?? "secureProtocol"} is not secure. Remove it to use TLS 1.2 or newer.`);
   if (tls?.requestCert && !tls.ca) {
     refuse(
-      "`tls.requestCert` without `tls.ca` would believe a certificate from any authority this machine knows: give `ca` with your own.",
+      "`tls.requestCert` without `tls.ca` accepts certificates of every authority this machine trusts. Pass `ca` with your own.",
     );
   }
   if (tls && !(tls.key && tls.cert) && !tls.pfx && !tls.secureContext && !tls.SNICallback) {
-    refuse("`tls` has no certificate: give `key` and `cert`, or `pfx`.");
+    refuse("`tls` has no certificate. Pass `key` and `cert`, or `pfx`.");
   }
-  if (http2 && !tls) refuse("HTTP/2 needs `tls`: browsers speak it over TLS only.");
+  if (http2 && !tls) refuse("HTTP/2 needs `tls`: browsers support it over TLS only.");
   if (local) return;
   if (insecureLoopback)
-    refuse("insecureLoopback is for loopback addresses only: listen on 127.0.0.1, or give `tls` and `auth`.");
-  if (compat) refuse("compat is for loopback addresses only: listen on 127.0.0.1, or leave it out.");
+    refuse("insecureLoopback is for loopback addresses only: listen on 127.0.0.1, or pass `tls` and `auth`.");
+  if (compat) refuse("compat is for loopback addresses only: listen on 127.0.0.1, or remove it.");
   if (!tls || !auth) {
     refuse(
-      `${host} can be reached from other machines: give serve() both \`tls\` (key and cert) and \`auth\` (see jwtAuthenticator), or listen on 127.0.0.1.`,
+      `${host} can be reached from other machines. Pass serve() both \`tls\` (key and cert) and \`auth\` (see jwtAuthenticator), or listen on 127.0.0.1.`,
     );
   }
   if (isWildcard(host) && hosts.length === 0) {
     refuse(
-      `${host || "An empty host"} is every address at once and no name to be called by: list in \`hosts\` the names people use, such as agent.example.com.`,
+      `${host || "An empty host"} listens on every address. List the host names that clients use in \`hosts\`, such as agent.example.com.`,
     );
   }
 }
 
-function createServer({ tls, http2 }: ServeOptions, limits: ServeLimits, { node }: Site): Server {
+function createServer({ tls, http2 }: ServeOptions, limits: ServeLimits, { node }: HttpApp): Server {
   const settings = {
     maxHeaderSize: limits.headerBytes,
     headersTimeout: Math.min(limits.headersMs, limits.requestMs),
     requestTimeout: limits.requestMs,
-    // Node looks only this often whether somebody is too slow; by default twice a minute (A18).
+    // How often Node checks these timeouts; by default only twice a minute (A18).
     connectionsCheckingInterval: Math.max(50, Math.min(limits.headersMs, limits.requestMs) / 4),
   };
   const secure = { minVersion: "TLSv1.2" as const, handshakeTimeout: limits.headersMs, ...tls };
@@ -225,12 +303,12 @@ function createServer({ tls, http2 }: ServeOptions, limits: ServeLimits, { node 
   return server;
 }
 
-/** One machine cannot take all the room there is (F22). Neighbours in one IPv6 network count as one. */
+/** One machine cannot use up all connections (F22). Addresses of one IPv6 /64 network count as one. */
 function limitPerAddress(server: Server, most: number): void {
   const open = new Map<string, number>();
   const counted = new WeakSet<Socket>();
   server.on("connection", (socket: Socket) => {
-    // A connection whose request was put back begins a second time.
+    // After an ignored upgrade offer the same socket is emitted a second time.
     if (counted.has(socket)) return;
     counted.add(socket);
     const { remoteAddress = "" } = socket;
@@ -250,7 +328,7 @@ function limitPerAddress(server: Server, most: number): void {
   });
 }
 
-/** One connection may hold a page's streams and replies, and reset only so many of them (rapid reset). */
+/** Enough streams for a page; limits resets (the rapid reset attack). */
 const HTTP2_LIMITS = {
   maxSessionMemory: 8,
   maxSessionInvalidFrames: 100,
@@ -263,19 +341,19 @@ function withIdleLimit(
   server: Http2SecureServer,
   { requestMs, heartbeatMs }: ServeLimits,
 ): Http2SecureServer {
-  // Heartbeats keep a session with an open stream busy; one without is let go.
+  // Heartbeats keep a session with an open stream active; one without is closed.
   server.on("session", (session) =>
     session.setTimeout(Math.max(requestMs, 2 * heartbeatMs), () => session.close()),
   );
   return server;
 }
 
-/** Node would take other text for the name of a socket, and listen there. */
+/** Node would take other text as the path of a Unix socket. */
 function mustBePort(port: number): void {
   if (/^\d+$/.test(String(port)) && port <= 65_535) return;
   throw new EarshotError(
     "invalid_port",
-    `${port} is no port: give a number from 0 to 65535; 0 takes any free one.`,
+    `${port} is not a port. Use a number from 0 to 65535; 0 takes any free one.`,
   );
 }
 

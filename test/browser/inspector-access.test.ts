@@ -5,7 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { Principal } from "../../src/protocol/principal.ts";
-import { withInspector } from "../../src/server/http/inspector.ts";
+import { inspectorFor } from "../../src/server/http/inspector.ts";
+import { fromWebRequest } from "../../src/server/http/web.ts";
 import type { Serving } from "../../src/server/index.ts";
 import { watch } from "../cli/demo-support.ts";
 import { type BuiltPage, buildPage, serveAgent } from "./inspector-support.ts";
@@ -120,16 +121,16 @@ describe("who gets the Inspector", () => {
   });
 
   it("beyond this machine it is offered only if asked for, and only to admins", async () => {
-    expect(withInspector({ local: false })).toEqual({});
-    expect(withInspector({ local: true, inspector: false })).toEqual({});
-    const { routes } = withInspector({ local: false, inspector: true, auth: () => undefined });
+    expect(inspectorFor({ local: false })).toBeUndefined();
+    expect(inspectorFor({ local: true, inspector: false })).toBeUndefined();
+    const { routes } = inspectorFor({ local: false, inspector: true, auth: () => undefined })!;
     const about = (principal: Principal) =>
-      routes!(new Request("https://agent.example/inspector/about"), principal);
+      routes(fromWebRequest(new Request("https://agent.example/inspector/about"), 0), principal);
     const person: Principal = { id: "p", role: "reply", audiences: "all" };
     expect((await about(person))?.status).toBe(403);
     const admin = await about({ ...person, role: "admin" });
     expect(admin?.status).toBe(200);
-    expect(await admin?.json()).toMatchObject({ elsewhere: false });
+    expect(JSON.parse(admin?.body as string)).toMatchObject({ elsewhere: false });
   });
 
   it("a page and routes of the agent's own come first", async () => {

@@ -12,7 +12,7 @@ import type { Browser, BrowserContext, BrowserContextOptions, Locator, Page } fr
 import { afterAll, beforeAll, expect, onTestFinished } from "vitest";
 import { bundleWeb } from "../../scripts/bundle-web.mjs";
 import { createProducer, type Producer, type ProducerOptions } from "../../src/producer/producer.ts";
-import { createSite, type Site } from "../../src/server/index.ts";
+import { createHttpApp, type HttpApp } from "../../src/server/index.ts";
 import { launchBrowser } from "../support/chromium.ts";
 
 export const POLICY =
@@ -46,7 +46,7 @@ export const pageOf = ({ attributes = "", body = "", lang = "en" }: PageOptions 
 export interface PageServer {
   readonly agent: Producer;
   readonly url: string;
-  site: Site;
+  httpApp: HttpApp;
   /** The server goes away, as in a restart. */
   down(): Promise<void>;
   /** And is back at the same address, with this agent or another. */
@@ -71,21 +71,21 @@ export async function servePages(
     get agent() {
       return agent;
     },
-    site: undefined as unknown as Site,
+    httpApp: undefined as unknown as HttpApp,
     url: "",
     async down() {
       await websockets?.close();
       server?.closeAllConnections();
       await new Promise<void>((closed) => (server ? server.close(() => closed()) : closed()));
-      served.site.stop();
+      served.httpApp.stop();
       server = undefined;
     },
     async up(other: Producer = agent) {
       agent = other;
-      const site = await createSite(agent, { insecureLoopback: true, log: () => {} });
-      served.site = site;
+      const httpApp = await createHttpApp(agent, { insecureLoopback: true, log: () => {} });
+      served.httpApp = httpApp;
       const listening = createServer((request, response) =>
-        site.node(request, response, () => {
+        httpApp.node(request, response, () => {
           const path = new URL(request.url ?? "/", "http://localhost").pathname;
           const script = files.get(path);
           const body = script ?? pages[path];
@@ -100,7 +100,7 @@ export async function servePages(
       port = (listening.address() as AddressInfo).port;
       served.url = `http://127.0.0.1:${port}`;
       server = listening;
-      websockets = site.attachWebSocket(listening);
+      websockets = httpApp.attachWebSocket(listening);
     },
     close: () => served.down(),
   };

@@ -124,7 +124,7 @@ describe("a stream", () => {
   it("is in HTTP/2's own frames over HTTP/2", async () => {
     const { agent, hall } = await open();
     const id = await subscribe(hall);
-    const server = createHttp2Server((request, response) => hall.site.node(request, response));
+    const server = createHttp2Server((request, response) => hall.httpApp.node(request, response));
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     const client = connectHttp2(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
     try {
@@ -152,7 +152,7 @@ describe("a stream", () => {
     const listen = async () => {
       const url = `http://127.0.0.1:${hall.port}/aaep/v1/events?subscription_id=${await subscribe(hall)}`;
       const headers = { authorization: `Bearer ${bearerOf(LOCAL)}`, host: `127.0.0.1:${hall.port}` };
-      const { body } = await hall.site.web(new Request(url, { headers }));
+      const { body } = await hall.httpApp.web(new Request(url, { headers }));
       return body!.getReader();
     };
     const [careless, careful] = [await listen(), await listen()];

@@ -2,47 +2,49 @@
 import { createServer, get } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect, it } from "vitest";
-import type { HttpSite } from "../../src/server/http/http.ts";
-import { handleNodeRequest } from "../../src/server/http/node-http.ts";
-import type { Ends } from "../../src/server/http/unanswered.ts";
+import type { HalfOpenDetector, TcpEnds } from "../../src/server/http/half-open.ts";
+import { handleNodeRequest } from "../../src/server/http/node.ts";
+import { createLogger } from "../../src/server/log.ts";
 import { createMetrics } from "../../src/server/metrics.ts";
+import { createObserver } from "../../src/server/observer.ts";
+import { WriteScheduler } from "../../src/server/writer.ts";
+import type { HttpStream } from "../../src/transports/http.ts";
 import { later } from "../security/wire-support.ts";
 
 it("F15: the stream of whoever does not answer any more is let go, and frees what it held", async () => {
-  // Half a connection cannot be made on one machine; what finds it is proven in src/server/http/unanswered.test.ts.
-  const watched = new Map<Ends, () => void>();
+  // Half a connection cannot be made on one machine; what finds it is proven in src/server/http/half-open.test.ts.
+  const watched = new Map<TcpEnds, () => void>();
   let freed = () => {};
   const gone = new Promise<void>((resolve) => {
     freed = resolve;
   });
   const metrics = createMetrics();
-  const site: Partial<HttpSite> = {
-    prefix: "/aaep/v1",
-    guard: () => ({ ok: true, cors: {} }),
-    authenticate: () => ({ id: "local", role: "reply", audiences: "all" }),
-    ready: () => true,
-    log: Object.assign(() => {}, { who: () => "somebody" }),
-    metrics,
-    bodyMs: 1_000,
-    sse: async () => ({
+  const log = createLogger(() => {});
+  const halfOpen: HalfOpenDetector = {
+    watch(ends, lost) {
+      watched.set(ends, lost);
+      return () => watched.delete(ends);
+    },
+    check: async () => {},
+  };
+  const options = {
+    handle: async () => ({
       status: 200,
       headers: { "content-type": "text/event-stream" },
-      stream: (stream) => {
+      stream: (stream: HttpStream) => {
         void stream.write(": connected\n\n");
-        return { gone: freed, slow: () => {} };
+        return { closed: freed, tooSlow: () => {} };
       },
     }),
-    watch: {
-      add(ends, lost) {
-        watched.set(ends, lost);
-        return () => watched.delete(ends);
-      },
-      look: async () => {},
-    },
+    log,
+    observer: createObserver(log, metrics),
+    writes: new WriteScheduler(),
+    halfOpen,
+    limits: { bodyBytes: 1_024, queueBytes: 65_536, blockedMs: 1_000 },
   };
-  const limits = { bodyBytes: 1_024, queueBytes: 65_536, blockedMs: 1_000 };
   const server = createServer(
-    (request, response) => void handleNodeRequest(site as HttpSite, request, response, limits),
+    (request, response) =>
+      void handleNodeRequest(options, request, response, { url: request.url ?? "/", mount: "" }),
   );
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   later(() => server.close());
@@ -56,7 +58,7 @@ it("F15: the stream of whoever does not answer any more is let go, and frees wha
     later(() => request.destroy());
   });
 
-  const [[ends, lost]] = [...watched] as [[Ends, () => void]];
+  const [[ends, lost]] = [...watched] as [[TcpEnds, () => void]];
   expect({ ...pick(ends), streams: watched.size }).toEqual({
     localPort: port,
     remotePort: localPort,
@@ -68,4 +70,4 @@ it("F15: the stream of whoever does not answer any more is let go, and frees wha
   expect(metrics.text()).toContain('earshot_disconnects_total{reason="unreachable"} 1');
 });
 
-const pick = ({ localPort, remotePort }: Ends) => ({ localPort, remotePort });
+const pick = ({ localPort, remotePort }: TcpEnds) => ({ localPort, remotePort });

@@ -9,7 +9,7 @@ import type { Producer } from "../../src/producer/producer.ts";
 import { hubOf } from "../../src/producer/producer.ts";
 import type { Handled, Incoming } from "../../src/protocol/hub-port.ts";
 import type { Principal } from "../../src/protocol/principal.ts";
-import { createSite, type ServeOptions, type Site } from "../../src/server/index.ts";
+import { createHttpApp, type HttpApp, type ServeOptions } from "../../src/server/index.ts";
 
 /** In these tests a credential is the principal itself, written down. */
 export const bearerOf = (principal: Principal): string =>
@@ -34,7 +34,7 @@ export interface Posted {
 }
 
 export class Hall {
-  readonly site: Site;
+  readonly httpApp: HttpApp;
   readonly port: number;
   /** What the hub made of each message, in order: over WebSocket nobody else is told. */
   readonly handled: Handled[] = [];
@@ -42,25 +42,25 @@ export class Hall {
   readonly #servers = new Set<Socket>();
   readonly #stop: () => Promise<unknown>;
 
-  private constructor(site: Site, port: number, servers: Set<Socket>, stop: () => Promise<unknown>) {
-    this.site = site;
+  private constructor(httpApp: HttpApp, port: number, servers: Set<Socket>, stop: () => Promise<unknown>) {
+    this.httpApp = httpApp;
     this.port = port;
     this.#servers = servers;
     this.#stop = stop;
   }
 
   static async open(agent: Producer, options: ServeOptions = {}): Promise<Hall> {
-    const site = await createSite(agent, { auth: byBearer, ...options });
+    const httpApp = await createHttpApp(agent, { auth: byBearer, ...options });
     const servers = new Set<Socket>();
-    const server = createServer((message, response) => site.node(message, response));
+    const server = createServer((message, response) => httpApp.node(message, response));
     server.on("connection", (socket) => {
       servers.add(socket);
       socket.once("close", () => servers.delete(socket));
     });
-    const websockets = site.attachWebSocket(server);
+    const websockets = httpApp.attachWebSocket(server);
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     let stopped: Promise<unknown> | undefined;
-    const hall = new Hall(site, (server.address() as AddressInfo).port, servers, () => {
+    const hall = new Hall(httpApp, (server.address() as AddressInfo).port, servers, () => {
       stopped ??= Promise.all([new Promise((resolve) => server.close(resolve)), websockets.close()]);
       return stopped;
     });

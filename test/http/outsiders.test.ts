@@ -5,7 +5,7 @@ import { PassThrough } from "node:stream";
 import { describe, expect, it } from "vitest";
 import { createProducer } from "../../src/producer/producer.ts";
 import { parse } from "../../src/protocol/parse.ts";
-import { createSite, serveStdio } from "../../src/server/index.ts";
+import { createHttpApp, serveStdio } from "../../src/server/index.ts";
 import { call, dial, later, listen, openStream, REQUEST, world } from "../security/wire-support.ts";
 
 /** Sends everything first and reads only then, as many HTTP libraries do. */
@@ -168,13 +168,13 @@ describe("over stdio", () => {
 it("a mounted WebSocket endpoint that is closed on its own tells its listeners to come back: TRN-07, WS-07", async () => {
   const agent = createProducer({ agent_id: "com.example.bank", warn: () => {} });
   later(() => agent.close());
-  const site = await createSite(agent, { log: () => {} });
-  const server = createServer(site.node);
+  const httpApp = await createHttpApp(agent, { log: () => {} });
+  const server = createServer(httpApp.node);
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   later(() => server.close());
-  const endpoint = site.attachWebSocket(server);
+  const endpoint = httpApp.attachWebSocket(server);
   const { port } = server.address() as AddressInfo;
-  const dialled = () => dial(`ws://127.0.0.1:${port}/aaep/v1/ws`, { token: site.token });
+  const dialled = () => dial(`ws://127.0.0.1:${port}/aaep/v1/ws`, { token: httpApp.token });
   const [listener, silent] = [await dialled(), await dialled()];
   listener.send(REQUEST);
   await listener.of("subscription.accepted");

@@ -12,7 +12,7 @@ import { gzipSync } from "node:zlib";
 import express from "express";
 import { describe, expect, it, vi } from "vitest";
 import { createProducer, hubOf } from "../../src/producer/producer.ts";
-import { createSite, generateSigningKey, serveIpc } from "../../src/server/index.ts";
+import { createHttpApp, generateSigningKey, serveIpc } from "../../src/server/index.ts";
 import { findProgram } from "../interop/programs.ts";
 import { call, dial, later, listen, openStream, REQUEST, raw, world } from "../security/wire-support.ts";
 import { createAuthorities } from "../security/wire-tls.ts";
@@ -63,16 +63,16 @@ describe("an offer to speak another protocol", () => {
   });
 
   it("is passed over on a server of somebody else's, whose own paths it concerns too", async () => {
-    const site = await createSite(createProducer({ agent_id: "bank", warn: () => {} }));
+    const httpApp = await createHttpApp(createProducer({ agent_id: "bank", warn: () => {} }));
     const app = express();
-    app.use(site.node);
+    app.use(httpApp.node);
     app.get("/hello", (_, response) => void response.send("hello"));
     const server = createServer(app);
-    const websockets = site.attachWebSocket(server);
+    const websockets = httpApp.attachWebSocket(server);
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     later(async () => {
       await websockets.close();
-      site.stop();
+      httpApp.stop();
       server.close();
     });
     const { port } = server.address() as AddressInfo;
@@ -104,10 +104,10 @@ describe("the address of the WebSocket", () => {
   });
 
   it("is nowhere where none is served", async () => {
-    const site = await createSite(createProducer({ agent_id: "bank", warn: () => {} }));
-    later(() => site.stop());
-    const answer = await site.web(
-      new Request("http://localhost/aaep/v1/ws", { headers: { authorization: `Bearer ${site.token}` } }),
+    const httpApp = await createHttpApp(createProducer({ agent_id: "bank", warn: () => {} }));
+    later(() => httpApp.stop());
+    const answer = await httpApp.web(
+      new Request("http://localhost/aaep/v1/ws", { headers: { authorization: `Bearer ${httpApp.token}` } }),
     );
     expect(answer.status).toBe(404);
   });
@@ -266,13 +266,13 @@ describe("a request that cannot be taken as it was sent", () => {
   });
 
   it("a body that breaks off is answered by the web-standard handler too", async () => {
-    const site = await createSite(createProducer({ agent_id: "bank", warn: () => {} }));
-    later(() => site.stop());
+    const httpApp = await createHttpApp(createProducer({ agent_id: "bank", warn: () => {} }));
+    later(() => httpApp.stop());
     const body = new ReadableStream({ start: (controller) => controller.error(new Error("gone")) });
-    const answer = await site.web(
+    const answer = await httpApp.web(
       new Request(`http://localhost${SUBSCRIPTIONS}`, {
         method: "POST",
-        headers: { authorization: `Bearer ${site.token}`, "content-type": "application/json" },
+        headers: { authorization: `Bearer ${httpApp.token}`, "content-type": "application/json" },
         body,
         duplex: "half",
       } as RequestInit),
@@ -287,21 +287,21 @@ describe("mounted under a path in Express", () => {
     ["/agents", "/agents/aaep/v1", "/agents/aaep/v1"],
     ["/agents", undefined, "/agents/aaep/v1"],
   ])("at %s with the prefix %s, Location leads to the stream", async (mount, prefix, base) => {
-    const site = await createSite(
+    const httpApp = await createHttpApp(
       createProducer({ agent_id: "bank", warn: () => {} }),
       prefix === undefined ? {} : { prefix },
     );
     const app = express();
-    app.use(mount, site.node);
+    app.use(mount, httpApp.node);
     const server = createServer(app);
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     later(() => {
-      site.stop();
+      httpApp.stop();
       server.closeAllConnections();
       server.close();
     });
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    const { token } = site;
+    const { token } = httpApp;
     const accepted = await call(`${url}${base}/subscriptions`, { method: "POST", token, body: REQUEST });
     expect(accepted.status).toBe(201);
     const stream = await openStream(`${url}${accepted.headers.location}`);

@@ -5,7 +5,7 @@ import { build } from "esbuild";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { createProducer, type Producer } from "../../src/producer/producer.ts";
-import { createSite, type Site, serve } from "../../src/server/index.ts";
+import { createHttpApp, type HttpApp, serve } from "../../src/server/index.ts";
 import { createAuthorities } from "../security/wire-tls.ts";
 import { BROWSER_NOTE, launchBrowser, skipsBrowser } from "../support/chromium.ts";
 import { REQUEST } from "./agent.ts";
@@ -36,22 +36,22 @@ async function openPage(
   context: BrowserContext,
   agent: Producer,
   scripts = new Map<string, string>(),
-): Promise<{ page: Page; site: Site; cut: () => void }> {
-  const site = await createSite(agent, { log: () => {} });
+): Promise<{ page: Page; httpApp: HttpApp; cut: () => void }> {
+  const httpApp = await createHttpApp(agent, { log: () => {} });
   const { server, url } = await listen((request, response) =>
-    site.node(request, response, () => {
+    httpApp.node(request, response, () => {
       const script = scripts.get(request.url ?? "");
       if (script !== undefined) response.writeHead(200, { "content-type": "text/javascript" }).end(script);
       else
         response.writeHead(200, { "content-type": "text/html" }).end("<!doctype html><title>A page</title>");
     }),
   );
-  const websockets = site.attachWebSocket(server);
+  const websockets = httpApp.attachWebSocket(server);
   cleanups.push(() => websockets.close());
   const page = await context.newPage();
   cleanups.push(() => page.close());
   await page.goto(url);
-  return { page, site, cut: () => server.closeAllConnections() };
+  return { page, httpApp, cut: () => server.closeAllConnections() };
 }
 
 /** Runs in the page: the pieces its tests are made of, on `window.kit`. */
@@ -95,9 +95,9 @@ describe.skipIf(skipsBrowser)(`in Chromium${BROWSER_NOTE}`, () => {
 
   it("EventSource with the ticket from Location hears, and comes back by itself after a cut: SSE-08 (CON-52)", async () => {
     const agent = agentOf();
-    const { page, site, cut } = await openPage(context, agent);
+    const { page, httpApp, cut } = await openPage(context, agent);
     const args = {
-      token: site.token!,
+      token: httpApp.token!,
       request: {
         ...REQUEST,
         capabilities: { supports_confirmation_reply: true, coalesce_boundaries: ["none"] },
@@ -155,7 +155,7 @@ describe.skipIf(skipsBrowser)(`in Chromium${BROWSER_NOTE}`, () => {
 
   it("WebSocket with the cookie of the page's session holds a whole conversation: WS-02 (CON-52)", async () => {
     const agent = agentOf();
-    const { page, site } = await openPage(context, agent);
+    const { page, httpApp } = await openPage(context, agent);
     const heard = page.evaluate(
       async ({ token, request }) => {
         const session = await fetch("/aaep/v1/session", { method: "POST", headers: kit.headers(token) });
@@ -179,7 +179,7 @@ describe.skipIf(skipsBrowser)(`in Chromium${BROWSER_NOTE}`, () => {
         });
         return { status: session.status, protocol: socket.protocol, types };
       },
-      { token: site.token!, request: REQUEST },
+      { token: httpApp.token!, request: REQUEST },
     );
     await page.waitForFunction(() => document.title === "listening");
     expect(await confirm(agent)).toMatchObject({ accepted: true });
@@ -209,7 +209,7 @@ describe.skipIf(skipsBrowser)(`in Chromium${BROWSER_NOTE}`, () => {
       external: ["ws", "@grpc/*", "node:*"],
       logLevel: "silent",
     });
-    const { page, site } = await openPage(
+    const { page, httpApp } = await openPage(
       context,
       agent,
       new Map(outputFiles.map(({ path, text }) => [path, text])),
@@ -217,7 +217,7 @@ describe.skipIf(skipsBrowser)(`in Chromium${BROWSER_NOTE}`, () => {
     // Text, not a function: the test runner would rewrite the import for itself.
     const types = page.evaluate(`(async () => {
       const { subscribe } = await import("/client.js");
-      const sub = await subscribe(location.origin, { token: ${JSON.stringify(site.token)} });
+      const sub = await subscribe(location.origin, { token: ${JSON.stringify(httpApp.token)} });
       sub.on("confirmation", (ask) => void ask.accept());
       document.title = "listening";
       const heard = [];
@@ -282,10 +282,10 @@ describe.skipIf(skipsBrowser)(`in Chromium${BROWSER_NOTE}`, () => {
 
     it("over HTTP/1.1 a POST is stuck behind them, and WebSocket gets through", async () => {
       const agent = agentOf();
-      const { page, site } = await openPage(context, agent);
+      const { page, httpApp } = await openPage(context, agent);
       const six = page.evaluate(sixStreams, {
         base: "",
-        token: site.token!,
+        token: httpApp.token!,
         request: REQUEST,
         patience: 800,
       });
@@ -294,7 +294,7 @@ describe.skipIf(skipsBrowser)(`in Chromium${BROWSER_NOTE}`, () => {
       // The control: this is the fault. If browsers ever lift the limit, this line says so.
       expect((await six).status).toBe("stuck");
       // Six streams hold every connection for requests, so the cookie comes from elsewhere: sockets are counted apart.
-      await context.addCookies([await cookieOf(page.url(), site.token!)]);
+      await context.addCookies([await cookieOf(page.url(), httpApp.token!)]);
       await page.evaluate(async (request) => {
         const socket = new WebSocket(`${location.origin.replace("http", "ws")}/aaep/v1/ws`, "aaep.v1");
         let id = "";

@@ -6,7 +6,7 @@ import Fastify from "fastify";
 import { Hono } from "hono";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { createProducer, type Producer } from "../../src/producer/producer.ts";
-import { createSite, type Site } from "../../src/server/index.ts";
+import { createHttpApp, type HttpApp } from "../../src/server/index.ts";
 import { subscribe } from "../../src/subscriber/index.ts";
 import { EventsOf } from "./events.ts";
 
@@ -28,9 +28,9 @@ async function listen(handler: RequestListener | Server): Promise<{ server: Serv
 }
 
 /** Subscribes, hears, answers, and is heard. */
-async function converse(agent: Producer, site: Site, url: string): Promise<void> {
+async function converse(agent: Producer, httpApp: HttpApp, url: string): Promise<void> {
   const sub = await subscribe(url, {
-    ...(site.token === undefined ? {} : { token: site.token }),
+    ...(httpApp.token === undefined ? {} : { token: httpApp.token }),
     coalesce_boundaries: ["none"],
   });
   cleanups.push(() => sub.close());
@@ -49,29 +49,29 @@ async function converse(agent: Producer, site: Site, url: string): Promise<void>
 describe("mounted", () => {
   it("in Express, beside its own routes and before its body parser, also with WebSocket", async () => {
     const agent = agentOf();
-    const site = await createSite(agent);
+    const httpApp = await createHttpApp(agent);
     const app = express();
-    app.use(site.node);
+    app.use(httpApp.node);
     app.use(express.json());
     app.get("/hello", (_, response) => void response.send("hello"));
     const { server, url } = await listen(app as RequestListener);
-    const websockets = site.attachWebSocket(server);
+    const websockets = httpApp.attachWebSocket(server);
     cleanups.push(() => websockets.close());
     expect(await (await fetch(`${url}/hello`)).text()).toBe("hello");
     expect((await fetch(`${url}/.well-known/aaep-manifest.json`)).status).toBe(200);
-    await converse(agent, site, url);
-    await converse(agent, site, url.replace("http", "ws"));
+    await converse(agent, httpApp, url);
+    await converse(agent, httpApp, url.replace("http", "ws"));
   });
 
   it("in Express after a body parser, it says what is wrong instead of hanging", async () => {
-    const site = await createSite(agentOf());
+    const httpApp = await createHttpApp(agentOf());
     const warned = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
     cleanups.push(() => warned.mockRestore());
     const app = express();
     app.use(express.json());
-    app.use(site.node);
+    app.use(httpApp.node);
     const { url } = await listen(app as RequestListener);
-    const headers = { authorization: `Bearer ${site.token}`, "content-type": "application/json" };
+    const headers = { authorization: `Bearer ${httpApp.token}`, "content-type": "application/json" };
     const answer = await fetch(`${url}/aaep/v1/subscriptions`, {
       method: "POST",
       headers,
@@ -83,25 +83,25 @@ describe("mounted", () => {
 
   it("in Fastify, by its first hook, beside its own routes", async () => {
     const agent = agentOf();
-    const site = await createSite(agent);
+    const httpApp = await createHttpApp(agent);
     const app = Fastify();
-    app.addHook("onRequest", (request, reply, done) => site.node(request.raw, reply.raw, done));
+    app.addHook("onRequest", (request, reply, done) => httpApp.node(request.raw, reply.raw, done));
     app.get("/hello", async () => "hello");
     await app.listen({ port: 0, host: "127.0.0.1" });
     cleanups.push(async () => {
       app.server.closeAllConnections();
       await app.close();
     });
-    const websockets = site.attachWebSocket(app.server);
+    const websockets = httpApp.attachWebSocket(app.server);
     cleanups.push(() => websockets.close());
     const url = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
     expect(await (await fetch(`${url}/hello`)).text()).toBe("hello");
-    await converse(agent, site, url);
-    await converse(agent, site, url.replace("http", "ws"));
+    await converse(agent, httpApp, url);
+    await converse(agent, httpApp, url.replace("http", "ws"));
   });
 
   it("leaves other people's WebSocket endpoints on the same server alone", async () => {
-    const site = await createSite(agentOf());
+    const httpApp = await createHttpApp(agentOf());
     const { server, url } = await listen((_, response) => void response.end());
     const { WebSocket, WebSocketServer } = await import("ws");
     const theirs = new WebSocketServer({ noServer: true });
@@ -109,7 +109,7 @@ describe("mounted", () => {
       if (request.url === "/theirs")
         theirs.handleUpgrade(request, socket, head, (opened) => opened.send("theirs"));
     });
-    const websockets = site.attachWebSocket(server);
+    const websockets = httpApp.attachWebSocket(server);
     cleanups.push(() => websockets.close());
     const socket = new WebSocket(`${url.replace("http", "ws")}/theirs`);
     expect(
@@ -128,14 +128,14 @@ describe("as a web-standard handler", () => {
     async (input, init) =>
       handler(new Request(input as string, init));
 
-  const both: [string, (site: Site) => (request: Request) => Response | Promise<Response>][] = [
-    ["bare", (site) => site.web],
+  const both: [string, (httpApp: HttpApp) => (request: Request) => Response | Promise<Response>][] = [
+    ["bare", (httpApp) => httpApp.web],
     [
       "in Hono",
-      (site) => {
+      (httpApp) => {
         const app = new Hono();
         app.get("/hello", (context) => context.text("hello"));
-        app.all("/aaep/*", (context) => site.web(context.req.raw));
+        app.all("/aaep/*", (context) => httpApp.web(context.req.raw));
         return (request) => app.fetch(request);
       },
     ],
@@ -145,11 +145,11 @@ describe("as a web-standard handler", () => {
     "%s, holds a whole conversation, and lets go when its reader does: TRN-07",
     async (_, mount) => {
       const agent = agentOf();
-      const site = await createSite(agent);
+      const httpApp = await createHttpApp(agent);
       const { createSseClient } = await import("../../src/transports/sse/client.ts");
       const { Subscriber } = await import("../../src/subscriber/subscriber.ts");
-      const call = fetchVia(mount(site));
-      const transport = createSseClient({ url: "http://127.0.0.1", token: site.token!, fetch: call });
+      const call = fetchVia(mount(httpApp));
+      const transport = createSseClient({ url: "http://127.0.0.1", token: httpApp.token!, fetch: call });
       const sub = await new Subscriber(transport, {
         coalesce_boundaries: ["none"],
         reconnect: false,
@@ -174,8 +174,8 @@ describe("as a web-standard handler", () => {
       warn: () => {},
       hub: { graceSeconds: 0, resumeSeconds: 0 },
     });
-    const site = await createSite(agent);
-    const headers = { authorization: `Bearer ${site.token}`, host: "127.0.0.1" };
+    const httpApp = await createHttpApp(agent);
+    const headers = { authorization: `Bearer ${httpApp.token}`, host: "127.0.0.1" };
     const open = async () => {
       const body = JSON.stringify({
         type: "subscription.request",
@@ -183,7 +183,7 @@ describe("as a web-standard handler", () => {
         subscriber_id: "web",
         capabilities: {},
       });
-      const posted = await site.web(
+      const posted = await httpApp.web(
         new Request("http://127.0.0.1/aaep/v1/subscriptions", {
           method: "POST",
           headers: { ...headers, "content-type": "application/json" },
@@ -191,7 +191,7 @@ describe("as a web-standard handler", () => {
         }),
       );
       const abort = new AbortController();
-      const response = await site.web(
+      const response = await httpApp.web(
         new Request(`http://127.0.0.1${posted.headers.get("location")}`, { headers, signal: abort.signal }),
       );
       return { reader: response.body!.getReader(), abort };

@@ -74,9 +74,9 @@ describe("an address other machines can reach", () => {
     ["TLS without a certificate", () => ({ tls: {} }), /`key` and `cert`/],
     ["client certificates of any authority", () => ({ tls: { ...server, requestCert: true } }), /`ca`/],
     ["HTTP/2 without TLS", () => ({ http2: true }), /`tls`/],
-    ["any origin", () => ({ origins: ["*"] }), /no origin/],
-    ["the null origin", () => ({ origins: ["null"] }), /no origin/],
-    ["an origin with a path", () => ({ origins: ["https://chat.example.com/"] }), /no origin/],
+    ["any origin", () => ({ origins: ["*"] }), /is not an origin/],
+    ["the null origin", () => ({ origins: ["null"] }), /is not an origin/],
+    ["an origin with a path", () => ({ origins: ["https://chat.example.com/"] }), /is not an origin/],
   ])("SEC-01: does not start with %s", async (_, options, says) => {
     await expect(serve(producer(), { port: 0, tokenFile: false, ...options() })).rejects.toThrow(says);
   });

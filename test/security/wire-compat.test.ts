@@ -79,14 +79,20 @@ describe("a bare stream", () => {
       return () => {};
     };
     const compat = createCompat(hubOf(producer), { heartbeatMs: 120_000, every });
-    const answer = await compat.http({
-      method: "GET",
-      path: "/events",
-      query: new URLSearchParams(),
-      header: () => undefined,
-      principal: { id: "local", role: "reply", audiences: "all" },
-      body: async () => new Uint8Array(),
-    });
+    const principal = { id: "local", role: "reply", audiences: "all" } as const;
+    const answer = await compat.http(
+      {
+        method: "GET",
+        url: new URL("http://localhost/events"),
+        secure: false,
+        header: () => undefined,
+        headers: () => [],
+        certificate: undefined,
+        body: async () => new Uint8Array(),
+      },
+      { principal, identity: principal },
+      "/events",
+    );
     answer!.stream!({ write: () => undefined, end: () => {} });
     expect(pauses).toHaveLength(1);
     expect(pauses[0]).toBeLessThan(30_000);

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { HUB_DEFAULTS } from "../../src/hub/hub.ts";
-import { LIMITS } from "../../src/server/http/site.ts";
+import { LIMITS } from "../../src/server/http/app.ts";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 const read = (file: string) => readFileSync(`${root}${file}`, "utf8");

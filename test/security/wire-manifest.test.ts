@@ -7,7 +7,7 @@ import WebSocket from "ws";
 import { createProducer, hubOf } from "../../src/producer/producer.ts";
 import { parse } from "../../src/protocol/parse.ts";
 import type { ProducerManifest, SubscriptionAccepted } from "../../src/protocol/types.ts";
-import { createSite } from "../../src/server/http/site.ts";
+import { createHttpApp } from "../../src/server/http/app.ts";
 import {
   createPublication,
   generateSigningKey,
@@ -95,13 +95,13 @@ describe("the manifest", () => {
   });
 
   it("MAN-01: leaves out the WebSocket where only HTTP is mounted", async () => {
-    const site = await createSite(createProducer({ agent_id: "bank" }), {
+    const httpApp = await createHttpApp(createProducer({ agent_id: "bank" }), {
       insecureLoopback: true,
       log: () => {},
     });
-    const answer = await site.web(new Request(`http://localhost${PATH}`));
+    const answer = await httpApp.web(new Request(`http://localhost${PATH}`));
     const manifest = (await answer.json()) as ProducerManifest & { earshot: object };
-    site.stop();
+    httpApp.stop();
 
     expect(manifest.transports_supported).toEqual(["sse"]);
     expect(manifest.earshot).not.toHaveProperty("websocket");

@@ -1,48 +1,40 @@
-/** One producer on a gRPC server of its own (B.5): guarded, authenticated and limited like every other way in. */
-
+/** Serves one producer over gRPC on a port of its own (B.5): checked, authenticated and limited like every transport. */
 import { randomBytes } from "node:crypto";
-import type { Server } from "@grpc/grpc-js";
-import {
-  type Admission,
-  type Authenticator,
-  type Authorizer,
-  admission,
-  failClosed,
-  keepExpiry,
-  tokenAuthenticator,
-} from "../../auth/authenticate.ts";
+import type { Metadata, Server, ServerDuplexStream, ServerUnaryCall } from "@grpc/grpc-js";
+import { type Authenticator, type Authorizer, localAuthenticator } from "../../auth/authenticate.ts";
+import { readCertificate } from "../../auth/mtls.ts";
 import type { Producer } from "../../producer/producer.ts";
-import { hubOf } from "../../producer/producer.ts";
 import { EarshotError } from "../../protocol/errors.ts";
-import type { HubPort } from "../../protocol/hub-port.ts";
-import { LOCAL_USER } from "../../protocol/principal.ts";
-import type { ProducerManifest } from "../../protocol/types.ts";
-import { type Grpc, loadGrpc } from "../../transports/grpc/library.ts";
+import type { Principal } from "../../protocol/principal.ts";
+import { type Grpc, loadGrpc, MANIFEST_PATH, method, SUBSCRIBE_PATH } from "../../transports/grpc/library.ts";
+import { encodeManifest } from "../../transports/grpc/message.ts";
+import { createOutlet } from "../../transports/grpc/outlet.ts";
+import { answerReflection, REFLECTION_PATHS } from "../../transports/grpc/reflection.ts";
+import { type GrpcConnection, openGrpc } from "../../transports/grpc/server.ts";
+import { type Ending, endingOf, STATUS } from "../../transports/grpc/status.ts";
+import { type Admission, createAdmission, credentialsOf } from "../admission.ts";
+import { createContext, type ServerContext, withContext } from "../context.ts";
+import { INSECURE_LOOPBACK } from "../http/app.ts";
 import { asHost, createGuard, isLoopback, isWildcard } from "../http/guard.ts";
-import { createLogger, type Logger, type LogSink } from "../log.ts";
-import { buildManifest } from "../manifest.ts";
-import { createMetrics } from "../metrics.ts";
-import { createObserver, type Observer } from "../observer.ts";
-import { createGrpcServer, type GrpcSite, LINGER_MS } from "./calls.ts";
+import type { LogSink } from "../log.ts";
 
-/** In PEM. With `ca`, every caller must show a certificate of that authority: mutual TLS. */
+/** In PEM. With `ca`, every caller needs a certificate of that authority: mutual TLS. */
 export interface GrpcTls {
   readonly key: string | Uint8Array;
   readonly cert: string | Uint8Array;
   readonly ca?: string | Uint8Array;
 }
 
-// Declared here because the declarations of calls.ts need @grpc/grpc-js, which is an optional peer.
 /** Limits of a gRPC server. */
 export interface GrpcLimits {
   readonly messageBytes: number;
-  /** Most bytes waiting for one stream, and how long it may stand still. */
+  /** Most bytes that may wait for one stream, and how long it may take none. */
   readonly queueBytes: number;
   readonly blockedMs: number;
   readonly streams: number;
   readonly streamsPerConnection: number;
   readonly heartbeatMs: number;
-  /** A stream must ask for something, and a connection open a stream, within this time. */
+  /** A stream must send a request, and a connection must open a stream, within this time. */
   readonly requestMs: number;
 }
 
@@ -53,16 +45,16 @@ export interface GrpcOptions {
   /** 127.0.0.1 by default. Anything else needs `tls` and `auth`. */
   readonly host?: string;
   readonly tls?: GrpcTls;
-  /** Who is who. On loopback, a token by default. */
+  /** Authenticates callers. On loopback, a token by default. */
   readonly auth?: Authenticator;
   readonly authorize?: Authorizer;
-  /** The loopback token, for instance that of `serve()`, so that one opens both. Made for this run by default. */
+  /** The loopback token, such as that of `serve()`. By default one is made for this run. */
   readonly token?: string;
   /** On loopback only: anyone on this machine may listen and answer. */
   readonly insecureLoopback?: boolean;
-  /** Names this server answers to, beyond loopback ones. */
+  /** Host names this server accepts, besides loopback ones. */
   readonly hosts?: readonly string[];
-  /** Whether tools may ask what can be called here; they may by default. */
+  /** Server reflection, for tools such as grpcurl; on by default. */
   readonly reflection?: boolean;
   readonly contact?: string;
   readonly limits?: Partial<GrpcLimits>;
@@ -75,7 +67,7 @@ export interface ServingGrpc {
   readonly address: string;
   readonly port: number;
   readonly token: string | undefined;
-  /** Tells every listener here to come back later, lets the last words out, and stops. */
+  /** Tells every listener to reconnect later, flushes, and stops. */
   close(): Promise<void>;
 }
 
@@ -89,75 +81,43 @@ const LIMITS: GrpcLimits = {
   requestMs: 30_000,
 };
 
-/** What a gRPC server shares with the other ways to the same agent. */
-export interface GrpcInside {
-  readonly hub: HubPort;
-  readonly log: Logger;
-  readonly observer: Observer;
-  readonly manifest: () => ProducerManifest;
-}
-
 /** Puts a producer on a gRPC server. Needs the package @grpc/grpc-js. */
 export async function serveGrpc(producer: Producer, options: GrpcOptions = {}): Promise<ServingGrpc> {
-  const log = createLogger(options.log);
-  const observer = createObserver(log, createMetrics());
-  const stopObserving = hubOf(producer).observe(observer);
-  const serving = await openGrpcServer(producer.identity.agent_id, options, {
+  const { log, contact, limits } = options;
+  const context = createContext(producer, {
     log,
-    observer,
-    hub: hubOf(producer),
-    manifest: () =>
-      buildManifest(hubOf(producer).offer, {
-        ways: [{ transport: "grpc" }],
-        prefix: "/",
-        connections: options.limits?.streams ?? LIMITS.streams,
-        contact: options.contact,
-      }),
-  }).catch((error: unknown) => {
-    stopObserving();
-    throw error;
+    contact,
+    prefix: "/",
+    connections: limits?.streams ?? LIMITS.streams,
+    endpoints: [{ transport: "grpc" }],
   });
-  return {
-    ...serving,
-    close: async () => {
-      await serving.close();
-      stopObserving();
-    },
-  };
+  return withContext(context, () => openGrpcServer(options, context));
 }
 
-export async function openGrpcServer(
-  agent_id: string,
-  options: GrpcOptions,
-  { hub, log, observer, manifest }: GrpcInside,
-): Promise<ServingGrpc> {
+export async function openGrpcServer(options: GrpcOptions, context: ServerContext): Promise<ServingGrpc> {
   const { host = "127.0.0.1", port = 4601, tls, insecureLoopback = false } = options;
+  const { log } = context;
   mustBeSafe(options, host);
   const grpc = await loadGrpc();
   const limits = { ...LIMITS, ...options.limits };
   const token =
     options.auth || insecureLoopback ? undefined : (options.token ?? randomBytes(32).toString("hex"));
-  const names = ["localhost", "127.0.0.1", "[::1]", ...(options.hosts ?? [])];
-  const site: GrpcSite = {
-    guard: createGuard({ hosts: [...names, ...(isWildcard(host) ? [] : [asHost(host)])], origins: [] }),
-    admit: admissionFor(options, token, log),
-    hub,
+  const hosts = ["localhost", "127.0.0.1", "[::1]", ...(options.hosts ?? [])];
+  const service: GrpcService = {
+    guard: createGuard({ hosts: [...hosts, ...(isWildcard(host) ? [] : [asHost(host)])], origins: [] }),
+    admit: createAdmission(options.auth ?? localAuthenticator(token), options.authorize, log),
+    context,
     secure: tls !== undefined,
     connections: new Set(),
-    observer,
     limits,
     grpc,
-    manifest: () => JSON.stringify(manifest()),
   };
-  const server = createGrpcServer(site, options.reflection !== false);
+  const server = createGrpcServer(service, options.reflection !== false);
   const bound = await listen(grpc, server, `${asHost(host)}:${port}`, tls);
   const address = `${tls ? "grpcs" : "grpc"}://${asHost(host)}:${bound}`;
-  log("info", "listening", { url: address, agent_id });
+  log("info", "listening", { url: address, agent_id: context.agent_id });
   if (insecureLoopback) {
-    log("warn", "insecure_loopback", {
-      message:
-        "insecureLoopback is on: anyone on this machine may listen to this agent and answer for you. For development only.",
-    });
+    log("warn", "insecure_loopback", { message: INSECURE_LOOPBACK });
   } else if (!tls) {
     log("warn", "plain_loopback", {
       message: "The agent is served without TLS, for this machine only; every stream needs credentials.",
@@ -169,50 +129,38 @@ export async function openGrpcServer(
     port: bound,
     token,
     close() {
-      closing ??= stop(server, site).then(() => log("info", "closed", { url: address }));
+      closing ??= stop(server, service).then(() => log("info", "closed", { url: address }));
       return closing;
     },
   };
 }
 
-/** TRN-11, SEC-01, CON-66: beyond this machine only with TLS and authentication; each refusal says how to go on. */
+/** TRN-11, SEC-01, CON-66: other machines only with TLS and authentication. Each error says what to do. */
 function mustBeSafe({ tls, auth, token, hosts = [], insecureLoopback }: GrpcOptions, host: string): void {
   const refuse = (message: string) => {
     throw new EarshotError("unsafe_address", message);
   };
-  if (tls && !(tls.key && tls.cert)) refuse("`tls` has no certificate: give `key` and `cert`.");
+  if (tls && !(tls.key && tls.cert)) refuse("`tls` has no certificate. Pass `key` and `cert`.");
   if (insecureLoopback && (auth || token)) {
-    refuse("Give either credentials or `insecureLoopback`: with both, who may answer would be a guess.");
+    refuse("Pass either credentials or `insecureLoopback`: they contradict each other.");
   }
   if (token !== undefined && !/^\S{16,}$/.test(token)) {
-    refuse("`token` is too easy to guess or cannot be sent: at least 16 characters, and no spaces.");
+    refuse("`token` must have at least 16 characters and no spaces.");
   }
-  const far = [host, ...hosts].find((name) => !isLoopback(name.replace(/:\d+$/, "")));
-  if (far === undefined) return;
+  const remote = [host, ...hosts].find((name) => !isLoopback(name.replace(/:\d+$/, "")));
+  if (remote === undefined) return;
   if (insecureLoopback)
-    refuse("insecureLoopback is for loopback addresses only: listen on 127.0.0.1, or give `tls` and `auth`.");
+    refuse("insecureLoopback is for loopback addresses only: listen on 127.0.0.1, or pass `tls` and `auth`.");
   if (!isLoopback(host) && !(tls && auth)) {
     refuse(
-      `${host} can be reached from other machines: give serveGrpc() both \`tls\` (key and cert) and \`auth\` (see jwtAuthenticator and certificateAuthenticator), or listen on 127.0.0.1.`,
+      `${host} can be reached from other machines. Pass serveGrpc() both \`tls\` (key and cert) and \`auth\` (see jwtAuthenticator and certificateAuthenticator), or listen on 127.0.0.1.`,
     );
   }
   if (isWildcard(host) && hosts.length === 0) {
     refuse(
-      `${host || "An empty host"} is every address at once and no name to be called by: list in \`hosts\` the names people use, such as agent.example.com.`,
+      `${host || "An empty host"} listens on every address. List the host names that clients use in \`hosts\`, such as agent.example.com.`,
     );
   }
-}
-
-function admissionFor({ auth, authorize }: GrpcOptions, token: string | undefined, log: Logger): Admission {
-  const failed = (error: unknown) =>
-    log("error", "authentication_failed", { message: "`auth` threw, so nobody was let in.", error });
-  const local: Authenticator = token
-    ? tokenAuthenticator(token, LOCAL_USER)
-    : // Through a proxy anybody might come, and this is for people at this machine.
-      ({ proxied }) => (proxied ? undefined : LOCAL_USER);
-  return admission(failClosed(auth ?? local, failed), authorize && keepExpiry(authorize), (error) =>
-    log("error", "authorize_failed", { message: "`authorize` threw, so nobody was let in.", error }),
-  );
 }
 
 function listen(grpc: Grpc, server: Server, address: string, tls: GrpcTls | undefined): Promise<number> {
@@ -240,8 +188,8 @@ function listen(grpc: Grpc, server: Server, address: string, tls: GrpcTls | unde
   });
 }
 
-/** Everyone is told, what was said has a moment to arrive, and then nobody is waited for. */
-async function stop(server: Server, { connections }: GrpcSite): Promise<void> {
+/** Tells every listener the reason, and disconnects those that have not received it after a moment. */
+async function stop(server: Server, { connections }: GrpcService): Promise<void> {
   for (const connection of [...connections]) connection.close("producer_shutdown");
   await new Promise<void>((resolve) => {
     const limit = setTimeout(() => server.forceShutdown(), LINGER_MS);
@@ -250,4 +198,174 @@ async function stop(server: Server, { connections }: GrpcSite): Promise<void> {
       resolve();
     });
   });
+}
+
+interface GrpcService {
+  readonly guard: ReturnType<typeof createGuard>;
+  readonly admit: Admission;
+  readonly context: ServerContext;
+  readonly secure: boolean;
+  readonly connections: Set<GrpcConnection>;
+  readonly limits: GrpcLimits;
+  readonly grpc: Grpc;
+}
+
+/** How long a peer has to receive the close reason before the stream is reset. */
+const LINGER_MS = 1_000;
+
+type Call = ServerDuplexStream<Buffer, Buffer>;
+
+function createGrpcServer(service: GrpcService, reflects: boolean): Server {
+  const { grpc, limits } = service;
+  const server = new grpc.Server({
+    "grpc.max_receive_message_length": limits.messageBytes,
+    "grpc.max_concurrent_streams": limits.streamsPerConnection,
+    "grpc.keepalive_time_ms": limits.heartbeatMs,
+    "grpc.keepalive_timeout_ms": limits.heartbeatMs,
+    "grpc.max_connection_idle_ms": limits.requestMs,
+    "grpc-node.max_session_memory": 8,
+    "grpc.enable_channelz": 0,
+  });
+  server.addService(
+    { Subscribe: method(SUBSCRIBE_PATH, true), GetManifest: method(MANIFEST_PATH, false) },
+    {
+      Subscribe: (call: Call) => void subscribe(service, call),
+      GetManifest: (
+        call: ServerUnaryCall<Buffer, Buffer>,
+        answer: (error: object | null, bytes?: Buffer) => void,
+      ) => {
+        const refusal = refusalBy(service, call);
+        if (refusal) answer({ code: refusal.code, details: refusal.details });
+        else answer(null, encodeManifest(JSON.stringify(service.context.manifest())));
+      },
+    },
+  );
+  for (const path of reflects ? REFLECTION_PATHS : []) {
+    server.addService({ Info: method(path, true) }, { Info: (call: Call) => reflect(service, call) });
+  }
+  return server;
+}
+
+const headerOf = (metadata: Metadata) => (name: string) => {
+  const values = metadata.get(name);
+  return values.length === 0 ? undefined : values.join(", ");
+};
+
+/** Cross-origin and Host checks (A20): browsers cannot call gRPC, so any Origin is refused. */
+function refusalBy(service: GrpcService, call: Pick<Call, "metadata" | "getHost">): Ending | undefined {
+  const header = headerOf(call.metadata);
+  const guarded = service.guard(call.getHost(), header("origin"), service.secure);
+  if (guarded.ok && header("origin") === undefined) return undefined;
+  const message = guarded.ok ? "Pages may not call this agent over gRPC." : guarded.message;
+  return { ...endingOf("authorization_denied"), details: message };
+}
+
+async function subscribe(service: GrpcService, call: Call): Promise<void> {
+  // Without a listener, the error of one stream would end the process.
+  call.on("error", () => {});
+  const refusal = refusalBy(service, call);
+  if (refusal) return endCall(service.grpc, call, refusal);
+  if (service.connections.size >= service.limits.streams) {
+    return endCall(service.grpc, call, {
+      ...endingOf("producer_shutdown"),
+      details: "Too many listeners are connected. Try again later.",
+    });
+  }
+  const caller = await service.admit(
+    credentialsOf({
+      method: "POST",
+      url: new URL("grpc://unused"),
+      header: headerOf(call.metadata),
+      certificate: readCertificate(call.getAuthContext().sslPeerCertificate),
+    }),
+  );
+  if (call.cancelled) return;
+  if (caller === "denied") endCall(service.grpc, call, endingOf("authorization_denied"));
+  else if (caller) open(service, call, caller.principal);
+  else endCall(service.grpc, call, endingOf("authentication_failed"));
+}
+
+function open(service: GrpcService, call: Call, principal: Principal): void {
+  const { limits, connections } = service;
+  const outlet = createOutlet(call as never, {
+    cap: limits.queueBytes,
+    blockedMs: limits.blockedMs,
+    slow: () => {
+      connection.close("too_slow");
+      setTimeout(() => reset(call), LINGER_MS).unref();
+    },
+  });
+  let over = false;
+  const closed = () => {
+    if (over) return;
+    over = true;
+    clearTimeout(idle);
+    connections.delete(connection);
+    outlet.release();
+    connection.closed();
+  };
+  const connection = openGrpc(
+    {
+      write: outlet.write,
+      end: (ending) => {
+        outlet.release();
+        endCall(service.grpc, call, ending);
+      },
+    },
+    service.context.hub,
+    principal,
+    service.context.observer,
+  );
+  connections.add(connection);
+  const idle = setTimeout(
+    () => connection.subscribed || connection.close("protocol_violation"),
+    limits.requestMs,
+  );
+  idle.unref();
+  call.on("data", (bytes: Buffer) => {
+    const backpressure = connection.message(bytes);
+    if (!backpressure) return;
+    call.pause();
+    void backpressure.then(() => call.resume());
+  });
+  call.on("end", () => connection.halfClosed());
+  call.on("cancelled", closed);
+  call.on("close", closed);
+}
+
+/** A status cannot reach a stream that is not read, and gRPC cannot reset it, so its HTTP/2 stream is reset. */
+function reset(call: unknown): void {
+  const { stream } =
+    (call as { call?: { stream?: { close?(code: number): void; closed?: boolean } } }).call ?? {};
+  const CANCEL = 8;
+  if (stream?.closed === false) stream.close?.(CANCEL);
+}
+
+function reflect(service: GrpcService, call: Call): void {
+  call.on("error", () => {});
+  const refusal = refusalBy(service, call);
+  if (refusal) return endCall(service.grpc, call, refusal);
+  call.on("data", (bytes: Buffer) => {
+    const answer = answerReflection(bytes);
+    if (!answer)
+      endCall(service.grpc, call, {
+        code: STATUS.INVALID_ARGUMENT,
+        details: "The bytes are not a ServerReflectionRequest.",
+        trailers: {},
+      });
+    // Backpressure: a caller that does not read the answers is not read from either.
+    else if (!call.write(answer)) {
+      call.pause();
+      call.once("drain", () => call.resume());
+    }
+  });
+  call.on("end", () => call.end());
+}
+
+function endCall(grpc: Grpc, call: Call, { code, details, trailers }: Ending): void {
+  const metadata = new grpc.Metadata();
+  for (const [name, value] of Object.entries(trailers)) metadata.set(name, value);
+  if (call.cancelled || call.writableEnded) return;
+  if (code === STATUS.OK) call.end(metadata);
+  else call.emit("error", Object.assign(new Error(details), { code, details, metadata }));
 }

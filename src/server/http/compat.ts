@@ -1,8 +1,8 @@
 /**
- * Existing clients (`compat: true`, loopback only): what the public AAEP clients and test drivers in the wild speak.
- * A bare `GET /events` is a stream without a handshake, `POST /messages` takes anything, and a WebSocket needs no
- * subprotocol. Such a listener has an implicit subscription that can answer; its replies are matched by their token,
- * whatever subscription they name; a request of its own replaces it.
+ * Clients without a handshake (`compat: true`, loopback only), as existing public AAEP clients and test drivers are.
+ * A plain `GET /events` is a stream, `POST /messages` accepts anything, and a WebSocket needs no subprotocol. Such a
+ * listener has an implicit subscription that can reply; its replies are matched by their token, whatever subscription
+ * they name; a subscription request replaces it.
  */
 import {
   type Delivery,
@@ -16,21 +16,22 @@ import { hasDuplicateKeys } from "../../protocol/limits.ts";
 import { type Parsed, parseValue } from "../../protocol/parse.ts";
 import type { Principal } from "../../protocol/principal.ts";
 import { AAEP_VERSION, type SubscriptionRejected, type SubscriptionRequest } from "../../protocol/types.ts";
-import { answerInvalid, onExpiry } from "../../transports/server-connection.ts";
 import {
-  type HttpAnswer,
-  type HttpQuestion,
+  type HttpHandler,
+  type HttpRequest,
+  type HttpResponse,
+  type HttpStream,
   json,
-  type OpenStream,
-  rejection,
-  type TextStream,
-} from "../../transports/sse/server.ts";
+  type StreamEvents,
+} from "../../transports/http.ts";
+import { answerInvalid, onExpiry } from "../../transports/server-connection.ts";
+import { rejection, STREAM_HEADERS } from "../../transports/sse/server.ts";
 
 /**
- * Told of whatever arrives that is no message of AAEP: test drivers start a session that way. `tell` answers whoever sent
- * it, where it listens, ahead of every event that comes after.
+ * Called with JSON that is not an AAEP message: test drivers start sessions that way. `tell` sends a message to the
+ * sender's stream, before any later event.
  */
-export type StrayHook = (
+export type OtherMessageHook = (
   value: unknown,
   principal: Principal,
   tell: (message: Readonly<Record<string, unknown>>) => void,
@@ -39,22 +40,22 @@ export type StrayHook = (
 interface CompatOptions {
   readonly heartbeatMs: number;
   readonly every: (ms: number, callback: () => void) => () => void;
-  readonly stray?: StrayHook | undefined;
+  readonly onOther?: OtherMessageHook | undefined;
 }
 
-/** A WebSocket as this needs it: whole texts, and no end but the client's. */
-interface BareSocket {
+/** A WebSocket without subprotocol. */
+interface PlainSocket {
   send(text: string): Promise<void> | undefined;
   close(): void;
 }
 
 export interface Compat {
-  readonly http: (question: HttpQuestion) => Promise<HttpAnswer | undefined>;
-  /** Undefined where there is no room for one more listener: it has been told why. */
-  socket(
-    socket: BareSocket,
+  readonly http: HttpHandler;
+  /** Undefined if the subscription was rejected; the client has been told why. */
+  readonly openSocket: (
+    socket: PlainSocket,
     principal: Principal,
-  ): { message(text: string): void; closed(): void } | undefined;
+  ) => { message(text: string): void; closed(): void } | undefined;
 }
 
 const IMPLICIT: SubscriptionRequest = {
@@ -67,47 +68,53 @@ const IMPLICIT: SubscriptionRequest = {
     supported_conformance_levels: [1, 2],
   },
 };
-const LONGEST_HEARTBEAT_MS = 25_000;
-/** A request that came before its stream is kept this long, and so many people's. */
+const MAX_HEARTBEAT_MS = 25_000;
+/** How long, and for how many principals, a subscription request that arrives before its stream is kept. */
 const EARLY_MS = 30_000;
-const MOST_EARLY = 64;
-const OK: HttpAnswer = json(202, { status: "received" });
-/** What a form of somebody else's page can send without being asked about (A20); programs send it by default. */
+const MAX_EARLY = 64;
+const OK: HttpResponse = json(202, { status: "received" });
+/** What a form of a foreign page can send without a preflight (A20); many programs send it by default. */
 const FORM_TYPE = /^\s*(?:text\/plain|multipart\/form-data|application\/x-www-form-urlencoded)\b/i;
 
-/** One listener without a handshake: where it hears, and the subscription that stands for it. */
-class Bare {
+/** A listener without a handshake: its connection, and its implicit subscription. */
+class ImplicitListener {
   readonly principal: Principal;
   readonly peer: Peer;
-  gone = false;
-  line: SubscriptionHandle;
+  disconnected = false;
+  subscription: SubscriptionHandle;
   readonly #hub: HubPort;
   readonly #transport: string;
 
-  constructor(hub: HubPort, transport: string, principal: Principal, peer: Peer, line: SubscriptionHandle) {
+  constructor(
+    hub: HubPort,
+    transport: string,
+    principal: Principal,
+    peer: Peer,
+    subscription: SubscriptionHandle,
+  ) {
     this.#hub = hub;
     this.#transport = transport;
     this.principal = principal;
     this.peer = peer;
-    this.line = line;
+    this.subscription = subscription;
   }
 
   /** True if the message had an effect. */
-  async take(value: Record<string, unknown>): Promise<boolean> {
+  async receive(value: Record<string, unknown>): Promise<boolean> {
     const parsed = parseValue(
-      { ...value, ...(named(value) ? { subscription_id: this.line.id } : {}) },
+      { ...value, ...(isRequest(value) ? {} : { subscription_id: this.subscription.id }) },
       { mode: "tolerant" },
     );
-    if (!parsed.ok) return this.#unreadable(parsed);
+    if (!parsed.ok) return this.#receiveInvalid(parsed);
     if (parsed.kind !== "message") return false;
     if (parsed.message.type === "subscription.request")
       return this.#replace(parsed.message as SubscriptionRequest);
     if (!("subscription_id" in parsed.message)) return false;
     const message = parsed.message as Incoming;
-    const handled = await this.#hub.handle(message, this.principal, this.line);
+    const handled = await this.#hub.handle(message, this.principal, this.subscription);
     if ("answer" in handled) {
       this.peer.tell(handled.answer);
-      // The hub has let go of it; the listener has not.
+      // The subscription has ended, but the client is still connected.
       if (handled.answer.type === "subscription.rejected") this.#replace(IMPLICIT, true);
       return true;
     }
@@ -115,8 +122,8 @@ class Bare {
     return handled.taken;
   }
 
-  async #unreadable(parsed: Extract<Parsed, { ok: false }>): Promise<boolean> {
-    const answered = await answerInvalid(parsed, this.#hub, this.principal, this.line);
+  async #receiveInvalid(parsed: Extract<Parsed, { ok: false }>): Promise<boolean> {
+    const answered = await answerInvalid(parsed, this.#hub, this.principal, this.subscription);
     if (!answered) return false;
     this.peer.tell(answered.answer);
     if (answered.ends) this.#replace(IMPLICIT, true);
@@ -124,41 +131,41 @@ class Bare {
   }
 
   #replace(request: SubscriptionRequest, quietly = false): boolean {
-    const { answer, subscription: line } = this.#hub.subscribe(request, this.principal, this.#transport);
+    const { answer, subscription } = this.#hub.subscribe(request, this.principal, this.#transport);
     if (!quietly) this.peer.tell(answer);
-    if (!line) return false;
-    // The new one holds every open question before the old one leaves: nothing counts as silence.
-    this.leave();
-    this.line = line;
-    line.connect(this.peer);
+    if (!subscription) return false;
+    // The new subscription has every open question before the old one ends, so no question counts as unanswered.
+    this.close();
+    this.subscription = subscription;
+    subscription.connect(this.peer);
     return true;
   }
 
-  leave(): void {
+  close(): void {
     const close = {
       type: "subscription.close",
-      subscription_id: this.line.id,
+      subscription_id: this.subscription.id,
       reason_code: "replaced",
     } as const;
-    void this.#hub.handle(close, this.principal, this.line);
+    void this.#hub.handle(close, this.principal, this.subscription);
   }
 }
 
-/** Every browser says so, however old, and no page can change it on a form. */
-const isBrowser = (header: HttpQuestion["header"]): boolean =>
+/** Every browser sends one of these, and no page can change them for a form. */
+const isBrowser = (header: HttpRequest["header"]): boolean =>
   /^Mozilla\//i.test(header("user-agent") ?? "") ||
   ["origin", "sec-fetch-site", "sec-fetch-mode"].some((name) => header(name) !== undefined);
 
-const named = (value: Record<string, unknown>): boolean => value["type"] !== "subscription.request";
+const isRequest = ({ type }: Record<string, unknown>): boolean => type === "subscription.request";
 const isReply = ({ type }: Record<string, unknown>): boolean =>
   type === "confirmation.reply" || type === "clarification.reply";
 
-export function createCompat(hub: HubPort, { heartbeatMs, every, stray }: CompatOptions): Compat {
+export function createCompat(hub: HubPort, { heartbeatMs, every, onOther }: CompatOptions): Compat {
   /** By principal, the newest first. */
-  const listeners = new Map<string, Bare[]>();
+  const listeners = new Map<string, ImplicitListener[]>();
   const early = new Map<string, { value: Record<string, unknown>; at: number }>();
 
-  /** A message as an object; whatever else it is goes to whoever wants it. */
+  /** A message as an object; JSON without a type goes to the hook. */
   function read(
     bytes: string | Uint8Array,
     principal: Principal,
@@ -175,125 +182,121 @@ export function createCompat(hub: HubPort, { heartbeatMs, every, stray }: Compat
       return undefined;
     }
     if (typeof (value as { type?: unknown }).type === "string") return value as Record<string, unknown>;
-    stray?.(value, principal, (message) => peer()?.tell(message as unknown as Parameters<Peer["tell"]>[0]));
+    onOther?.(value, principal, (message) => peer()?.tell(message as unknown as Parameters<Peer["tell"]>[0]));
     return undefined;
   }
 
-  function events(question: HttpQuestion): HttpAnswer {
-    const { principal } = question;
-    const { answer, subscription: line } = hub.subscribe(IMPLICIT, principal, "sse");
-    if (!line) return rejection(answer as SubscriptionRejected);
+  function events(principal: Principal): HttpResponse {
+    const { answer, subscription } = hub.subscribe(IMPLICIT, principal, "sse");
+    if (!subscription) return rejection(answer as SubscriptionRejected);
     return {
       status: 200,
-      headers: {
-        "content-type": "text/event-stream; charset=utf-8",
-        "cache-control": "no-cache, no-transform",
-        "x-accel-buffering": "no",
-      },
-      stream: (stream) => open(stream, line, principal),
+      headers: STREAM_HEADERS,
+      stream: (stream) => openStream(stream, subscription, principal),
     };
   }
 
-  function open(stream: TextStream, line: SubscriptionHandle, principal: Principal): OpenStream {
+  function openStream(
+    stream: HttpStream,
+    subscription: SubscriptionHandle,
+    principal: Principal,
+  ): StreamEvents {
     const end = () => {
       stop();
       stream.end(": closing\n\n");
     };
-    const bare = new Bare(hub, "sse", principal, plainPeer(stream, end), line);
-    const stopHeartbeat = every(
-      Math.min(heartbeatMs, LONGEST_HEARTBEAT_MS),
-      () => void stream.write(": \n\n"),
-    );
-    const stopExpiry = onExpiry(principal, () => bare.peer.close("credential_expired"));
+    const listener = new ImplicitListener(hub, "sse", principal, plainPeer(stream, end), subscription);
+    const stopHeartbeat = every(Math.min(heartbeatMs, MAX_HEARTBEAT_MS), () => void stream.write(": \n\n"));
+    const stopExpiry = onExpiry(principal, () => listener.peer.close("credential_expired"));
     const stop = () => {
       stopHeartbeat();
       stopExpiry();
     };
     void stream.write(": connected\n\n");
-    line.connect(bare.peer);
+    subscription.connect(listener.peer);
     const mine = listeners.get(principal.id) ?? [];
-    // It is the principal that is subscribed: a stream opened again takes the place of the ones that were lost.
-    for (const lost of mine.filter(({ gone }) => gone)) lost.leave();
-    listeners.set(principal.id, [bare, ...mine.filter(({ gone }) => !gone)]);
-    const waiting = early.get(principal.id);
+    // The principal is subscribed, not the stream: a stream opened again replaces those that were lost.
+    for (const lost of mine.filter(({ disconnected }) => disconnected)) lost.close();
+    listeners.set(principal.id, [listener, ...mine.filter(({ disconnected }) => !disconnected)]);
+    const request = early.get(principal.id);
     early.delete(principal.id);
-    if (waiting && performance.now() - waiting.at < EARLY_MS) void bare.take(waiting.value);
-    const gone = () => {
+    if (request && performance.now() - request.at < EARLY_MS) void listener.receive(request.value);
+    const closed = () => {
       stop();
-      bare.gone = true;
-      bare.line.disconnect(bare.peer);
+      listener.disconnected = true;
+      listener.subscription.disconnect(listener.peer);
     };
     return {
-      gone,
-      slow: () => {
-        gone();
+      closed,
+      tooSlow: () => {
+        closed();
         end();
       },
     };
   }
 
-  async function messages(question: HttpQuestion): Promise<HttpAnswer> {
-    const { principal, header } = question;
+  async function messages({ header, body }: HttpRequest, principal: Principal): Promise<HttpResponse> {
     if (FORM_TYPE.test(header("content-type") ?? "") && isBrowser(header)) {
       return json(415, {
         error: "unsupported_media_type",
         message: "Send the message with Content-Type: application/json.",
       });
     }
-    const bytes = await question.body();
-    const stream = () => listeners.get(principal.id)?.find(({ gone }) => !gone)?.peer;
-    const value = bytes === "too_large" ? undefined : read(bytes, principal, stream);
+    const bytes = await body();
+    const connected = () => listeners.get(principal.id)?.find(({ disconnected }) => !disconnected)?.peer;
+    const value = bytes === "too_large" ? undefined : read(bytes, principal, connected);
     if (!value) return OK;
     const [newest, ...older] = listeners.get(principal.id) ?? [];
-    if (!newest || (newest.gone && !isReply(value))) {
-      if (early.size >= MOST_EARLY) early.delete(early.keys().next().value!);
-      if (!named(value)) early.set(principal.id, { value, at: performance.now() });
-    } else if (!(await newest.take(value)) && isReply(value)) {
-      for (const bare of older) if (await bare.take(value)) break;
+    if (!newest || (newest.disconnected && !isReply(value))) {
+      if (early.size >= MAX_EARLY) early.delete(early.keys().next().value!);
+      if (isRequest(value)) early.set(principal.id, { value, at: performance.now() });
+    } else if (!(await newest.receive(value)) && isReply(value)) {
+      for (const listener of older) if (await listener.receive(value)) break;
     }
     return OK;
   }
 
   return {
-    async http(question) {
-      const { method, path, query } = question;
-      if (path === "/messages" && method === "POST") return messages(question);
-      if (path === "/events" && method === "GET" && !query.has("subscription_id")) return events(question);
+    async http(request, { principal }, path) {
+      const { method, url } = request;
+      if (path === "/messages" && method === "POST") return messages(request, principal);
+      if (path === "/events" && method === "GET" && !url.searchParams.has("subscription_id"))
+        return events(principal);
       return undefined;
     },
-    socket(socket, principal) {
+    openSocket(socket, principal) {
       const peer: Peer = {
         send: ({ json }) => socket.send(json),
         tell: (message) => void socket.send(JSON.stringify(message)),
         close: () => socket.close(),
       };
-      const { answer, subscription: line } = hub.subscribe(IMPLICIT, principal, "websocket");
-      if (!line) {
+      const { answer, subscription } = hub.subscribe(IMPLICIT, principal, "websocket");
+      if (!subscription) {
         peer.tell(answer);
         return undefined;
       }
-      const bare = new Bare(hub, "websocket", principal, peer, line);
+      const listener = new ImplicitListener(hub, "websocket", principal, peer, subscription);
       const stopExpiry = onExpiry(principal, () => socket.close());
-      line.connect(peer);
+      subscription.connect(peer);
       return {
         message: (text) => {
           const value = read(text, principal, () => peer);
-          if (value) void bare.take(value);
+          if (value) void listener.receive(value);
         },
         closed: () => {
           stopExpiry();
-          bare.line.disconnect(peer);
+          listener.subscription.disconnect(peer);
         },
       };
     },
   };
 }
 
-/** Plain data lines: these clients look at nothing else. */
+/** Data lines without an event name: these clients read nothing else. */
 const encodePlain = ({ json, event_id, cursor }: Delivery): string =>
   `${cursor ? `id: ${event_id}\n` : ""}data: ${json}\n\n`;
 
-function plainPeer(stream: TextStream, end: () => void): Peer {
+function plainPeer(stream: HttpStream, end: () => void): Peer {
   return {
     send: (event) => stream.write(framed(event, "compat-sse", encodePlain), !event.critical),
     tell: (message) => void stream.write(`data: ${JSON.stringify(message)}\n\n`),

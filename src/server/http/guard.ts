@@ -1,10 +1,10 @@
-/** Who may call from where: Host against DNS rebinding, Origin against other people's pages, CORS for the ones we know (A20). */
+/** Cross-origin and Host checks (A20): Host against DNS rebinding, Origin against foreign pages, CORS for allowed ones. */
 import { isIP } from "node:net";
 
 interface GuardOptions {
   /** Names this server answers to, with or without port. On loopback: localhost and the loopback addresses. */
   readonly hosts: readonly string[];
-  /** Pages from elsewhere that may call, e.g. https://chat.example.com. */
+  /** Other origins whose pages may call, e.g. https://chat.example.com. */
   readonly origins: readonly string[];
 }
 
@@ -17,13 +17,13 @@ export const isLoopback = (host: string): boolean => {
   return name === "localhost" || name === "::1" || (isIP(name) === 4 && name.startsWith("127."));
 };
 
-/** Every address of the machine at once: no name anybody could call it by. */
+/** Listens on every address of the machine, and is not a name to call it by. */
 export const isWildcard = (host: string): boolean => /^(?:0\.0\.0\.0|::|\[::\]|)$/.test(host);
 
-/** As a name stands in a Host header: addresses of version 6 in brackets. */
+/** As written in a Host header: IPv6 addresses in brackets. */
 export const asHost = (host: string): string => (isIP(host) === 6 ? `[${host}]` : host);
 
-/** A name or an address, then perhaps a port, and nothing that a parser elsewhere could read differently. */
+/** A name or an address and an optional port; nothing that another parser could read differently. */
 const HOST = /^(\[[0-9a-f:.]{2,45}\]|[a-z0-9_](?:[a-z0-9_.-]{0,252}))(?::\d{1,5})?$/;
 
 export function createGuard({ hosts, origins }: GuardOptions) {
@@ -37,7 +37,7 @@ export function createGuard({ hosts, origins }: GuardOptions) {
       return {
         ok: false,
         status: 421,
-        message: "This server does not answer to that host name. Add it to `hosts` if it should.",
+        message: "This server does not accept that host name. To allow it, add it to `hosts`.",
       };
     }
     if (origin === undefined) return { ok: true, cors: vary };
@@ -46,7 +46,7 @@ export function createGuard({ hosts, origins }: GuardOptions) {
       return {
         ok: false,
         status: 403,
-        message: "Pages of that origin may not call this agent. Add it to `origins` if they should.",
+        message: "Pages of that origin may not call this agent. To allow them, add it to `origins`.",
       };
     }
     return {
@@ -61,7 +61,7 @@ export function createGuard({ hosts, origins }: GuardOptions) {
   };
 }
 
-/** Added to the answer to a preflight, for allowed origins only. */
+/** Added to preflight responses, for allowed origins only. */
 export const PREFLIGHT: Readonly<Record<string, string>> = {
   "access-control-allow-methods": "GET, POST, DELETE, OPTIONS",
   "access-control-allow-headers":
@@ -70,21 +70,26 @@ export const PREFLIGHT: Readonly<Record<string, string>> = {
 };
 
 /**
- * Whether a cookie on this request may count (CON-52). Browsers send Origin with every POST and every WebSocket, and
- * the guard has checked it; a plain GET of one's own page has none, and then Sec-Fetch-Site says whose page it was.
+ * Whether a cookie on this request counts (CON-52). Browsers send Origin with every POST and every WebSocket, and the
+ * guard has checked it; a GET by a page of this server has none, and then Sec-Fetch-Site tells which page sent it.
  */
 export function mayUseCookie(method: string, header: (name: string) => string | undefined): boolean {
   if (header("origin") !== undefined) return true;
   if (method !== "GET" || header("upgrade") !== undefined) return false;
-  return !isForeign(header);
+  return !isCrossSite(header);
 }
 
-/** Somebody followed a link, into a window of its own: what they see there is ours alone, and no other page reads it. */
-export const isVisit = (method: string, header: (name: string) => string | undefined): boolean =>
+/** A link opened as a top-level document, which no other page can read. */
+export const isNavigation = (method: string, header: (name: string) => string | undefined): boolean =>
   method === "GET" && header("sec-fetch-mode") === "navigate" && header("sec-fetch-dest") === "document";
 
-/** A page of another origin caused this request, though it does not say which (an image, a link, a form). */
-export function isForeign(header: (name: string) => string | undefined): boolean {
-  const site = header("sec-fetch-site");
-  return header("origin") === undefined && site !== undefined && site !== "same-origin" && site !== "none";
+/** A page of another origin caused this request without an Origin header (an image, a link, a form). */
+export function isCrossSite(header: (name: string) => string | undefined): boolean {
+  const fetchSite = header("sec-fetch-site");
+  return (
+    header("origin") === undefined &&
+    fetchSite !== undefined &&
+    fetchSite !== "same-origin" &&
+    fetchSite !== "none"
+  );
 }

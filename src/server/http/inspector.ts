@@ -1,41 +1,40 @@
 /**
- * The Inspector: one page at `/` that shows a session as several listeners get it. Its files hold no data and are for
- * anyone who gets past the checks of Host and Origin; everything it shows needs a credential. On loopback that is the
- * token of the run; elsewhere it is offered only if asked for, and only to admins.
+ * The Inspector: a page at `/` that shows a session as several listeners get it. Its files contain no data and are
+ * served to anyone who passes the Host and Origin checks; everything it shows needs a credential. On loopback that is
+ * the token of the run; elsewhere it is off by default, and for admins only.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import { parseValue } from "../../protocol/parse.ts";
-import type { Principal } from "../../protocol/principal.ts";
 import { AAEP_VERSION, type AgentEvent, type Capabilities } from "../../protocol/types.ts";
 import { type ClientTransport, Subscriber, transportFor } from "../../subscriber/index.ts";
+import { type HttpRequest, type HttpResponse, json, methodNotAllowed } from "../../transports/http.ts";
 import { readTokenFiles } from "../token-file.ts";
 import { isLoopback } from "./guard.ts";
-import type { Pages, Routes } from "./routes.ts";
+import type { PageHandler, RouteHandler } from "./handler.ts";
 
 /** Options of the Inspector page. */
 export interface InspectorOptions {
-  /** Where a POST of {"text": …} gives the agent something to do; the page then has a box for it. */
+  /** A path that accepts a POST of {"text": …} as a task for the agent; the page then has an input for it. */
   readonly prompt?: string;
-  /** Something to type there, shown beside the box. */
+  /** An example task, shown next to the input. */
   readonly example?: string;
   /** Where the page's files are; those of this package by default. */
   readonly directory?: string;
 }
 
-interface Place extends InspectorOptions {
+interface InspectorContext extends InspectorOptions {
   readonly prefix: string;
-  /** Only admins get an answer. */
-  readonly admins: boolean;
-  /** Other agents may be listened to from here: only where whoever calls is the person who started this process. */
+  readonly adminsOnly: boolean;
+  /** Whether the page may listen to other agents: only if the caller is the person who started this process. */
   readonly elsewhere: boolean;
-  /** Where tokens of other agents of this person are kept. */
-  readonly tokens: string | undefined;
+  /** Where the tokens of this person's other agents are. */
+  readonly tokenDirectory: string | undefined;
 }
 
-/** Nothing but the page's own files and this server; no markup from strings, no frames, no forms that leave. */
+/** Only the page's own files and this server: no markup from strings, no frames, no forms to other servers. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -55,16 +54,16 @@ const TYPES: Readonly<Record<string, string>> = {
 const FILES = "/inspector/";
 const ABOUT = "/inspector/about";
 const LISTEN = "/inspector/listen";
-/** Subscriptions that may be held for pages at a time; a page needs four. */
-const MOST_LINES = 16;
-/** Text that waits for a page that does not read; beyond this the line ends and says so. */
-const MOST_WAITING = 4 * 1024 * 1024;
+/** Subscriptions that may be open for pages at a time; a page needs four. */
+const MAX_SUBSCRIPTIONS = 16;
+/** Most characters that may wait for a page that does not read; beyond this the stream ends and says so. */
+const MAX_WAITING = 4 * 1024 * 1024;
 
-/** Messages remembered until they are heard. */
-const MOST_TEXTS = 256;
+/** Messages remembered until their events are delivered. */
+const MAX_TEXTS = 256;
 
-/** What a page may ask for: other names would be options of this process. */
-const WISHES = [
+/** Capabilities a page may request: other names would be options of this process. */
+const CAPABILITIES = [
   "languages",
   "max_events_per_second",
   "pace_wpm",
@@ -74,72 +73,83 @@ const WISHES = [
   "cognitive_load",
 ];
 
-/** stdio: starts programs; that is for a terminal, where the person sees which. */
+/** Not stdio:, which starts programs; that is for a terminal, where the person sees which. */
 const ADDRESS = /^(?:https?|wss?|grpcs?):\/\/|^(?:unix|pipe):/i;
 
-function createInspector(place: Place): { readonly pages: Pages; readonly routes: Routes } {
-  const { prefix, admins, elsewhere, prompt, example } = place;
-  let kept: ReadonlyMap<string, Uint8Array<ArrayBuffer>> | undefined;
-  const lines = { open: 0 };
+export interface Inspector {
+  readonly pages: PageHandler;
+  readonly routes: RouteHandler;
+}
+
+function createInspector(context: InspectorContext): Inspector {
+  const { prefix, adminsOnly, elsewhere, prompt, example } = context;
+  let files: ReadonlyMap<string, Uint8Array> | undefined;
+  const open = { count: 0 };
   return {
-    pages(request) {
-      const { pathname } = new URL(request.url);
+    async pages({ url: { pathname }, header }) {
       if (pathname === ABOUT || pathname === LISTEN) return undefined;
       const name =
         pathname === "/" ? "index.html" : pathname.startsWith(FILES) ? pathname.slice(FILES.length) : "";
-      kept ??= readFiles(place.directory);
-      const body = kept.get(name);
-      if (name === "index.html" && !body) return notBuilt();
+      files ??= readFiles(context.directory);
+      const body = files.get(name);
+      if (name === "index.html" && !body) return NOT_BUILT;
       if (!body) return undefined;
-      const zips = /\bgzip\b/.test(request.headers.get("accept-encoding") ?? "");
-      return new Response(zips ? gzipSync(body) : body, {
+      const gzip = /\bgzip\b/.test(header("accept-encoding") ?? "");
+      return {
+        status: 200,
         headers: {
           "content-type": TYPES[name.split(".").at(-1)!]!,
           "content-security-policy": POLICY,
           "cross-origin-opener-policy": "same-origin",
           vary: "accept-encoding",
-          ...(zips ? { "content-encoding": "gzip" } : {}),
+          ...(gzip ? { "content-encoding": "gzip" } : {}),
         },
-      });
+        body: gzip ? gzipSync(body) : body,
+      };
     },
     async routes(request, principal) {
-      const { pathname } = new URL(request.url);
+      const { pathname } = request.url;
       if (pathname !== ABOUT && pathname !== LISTEN) return undefined;
-      if (admins && principal.role !== "admin")
+      if (adminsOnly && principal.role !== "admin")
         return refuse(403, "The Inspector of this agent is for admins. Ask whoever runs it.");
       if (pathname === ABOUT)
-        return Response.json({ prefix, elsewhere, prompt: prompt ?? null, example: example ?? null });
-      if (request.method !== "POST") return refuse(405, "Send a POST with an address here.");
+        return json(200, { prefix, elsewhere, prompt: prompt ?? null, example: example ?? null });
+      if (request.method !== "POST") return methodNotAllowed("POST");
       if (!elsewhere)
         return refuse(
           403,
-          "Other agents can be listened to only from a server on this machine that has a token of its own.",
+          "Listening to other agents requires a server on this machine that uses the token of the run.",
         );
-      if (lines.open >= MOST_LINES) return refuse(429, "Too many lines are open. Close another page first.");
-      return listen(request, place, lines);
+      if (open.count >= MAX_SUBSCRIPTIONS)
+        return refuse(429, "Too many subscriptions are open. Close another page first.");
+      return listen(request, context.tokenDirectory, open);
     },
   };
 }
 
-interface Wish {
+interface ListenRequest {
   readonly address: string;
   readonly token: string | undefined;
   readonly capabilities: Capabilities;
 }
 
-/** One subscription elsewhere, held here for a page that may not call other servers itself, as server-sent events. */
-async function listen(request: Request, { tokens }: Place, lines: { open: number }): Promise<Response> {
-  const wish = await wishOf(request);
-  if (typeof wish === "string") return refuse(400, wish);
-  const token = wish.token ?? ownToken(wish.address, tokens);
+/** Subscribes to another agent for a page that may not call other servers itself, and forwards events over SSE. */
+async function listen(
+  request: HttpRequest,
+  tokenDirectory: string | undefined,
+  open: { count: number },
+): Promise<HttpResponse> {
+  const wanted = await parseListenRequest(request);
+  if (typeof wanted === "string") return refuse(400, wanted);
+  const token = wanted.token ?? ownToken(wanted.address, tokenDirectory);
   const texts = createTexts();
   let subscriber: Subscriber;
-  lines.open++;
+  open.count++;
   try {
-    const transport = await transportFor(wish.address, token === undefined ? {} : { token });
+    const transport = await transportFor(wanted.address, token === undefined ? {} : { token });
     subscriber = new Subscriber(texts.tap(transport), {
-      ...wish.capabilities,
-      // A page is shown what is asked and cannot answer from here, so no agent should wait for it to.
+      ...wanted.capabilities,
+      // The page shows questions but cannot answer from here, so no agent should wait for it.
       supports_confirmation_reply: false,
       supports_clarification_reply: false,
       earshot: { resume: true, view_prompts: true },
@@ -147,46 +157,60 @@ async function listen(request: Request, { tokens }: Place, lines: { open: number
     });
     await subscriber.connect();
   } catch (error) {
-    lines.open--;
-    return refuse(502, `That agent cannot be listened to: ${(error as Error).message}`);
+    open.count--;
+    return refuse(502, `Cannot listen to that agent: ${(error as Error).message}`);
   }
   let ended = false;
-  const leave = () => {
+  const close = () => {
     if (ended) return;
     ended = true;
-    lines.open--;
+    open.count--;
     void subscriber.close();
   };
-  const encoder = new TextEncoder();
-  const body = new ReadableStream<Uint8Array>(
-    {
-      start(controller) {
-        const tell = (kind: string, value: unknown) => {
-          if (!ended) controller.enqueue(encoder.encode(`data: ${JSON.stringify({ kind, value })}\n\n`));
-        };
-        const end = (message: string) => {
-          if (ended) return;
-          tell("closed", message);
-          leave();
-          controller.close();
-        };
-        tell("accepted", subscriber.accepted);
-        subscriber.on("event", (event) => {
-          tell("message", texts.of(event));
-          if ((controller.desiredSize ?? 0) <= 0) end("The page did not keep up with what came.");
-        });
-        subscriber.on("violation", () => tell("message", texts.last));
-        subscriber.on("connection", ({ state, message }) => tell("line", { state, message }));
-        subscriber.on("closed", ({ message }) => end(message));
-      },
-      cancel: leave,
+  return {
+    status: 200,
+    headers: { "content-type": "text/event-stream" },
+    stream: (stream) => {
+      const queue: string[] = [];
+      let waiting = 0;
+      let writing = false;
+      const flush = async () => {
+        if (writing) return;
+        writing = true;
+        for (let text = queue.shift(); text !== undefined && !ended; text = queue.shift()) {
+          waiting -= text.length;
+          await stream.write(text);
+        }
+        writing = false;
+      };
+      const encode = (kind: string, value: unknown) => `data: ${JSON.stringify({ kind, value })}\n\n`;
+      const tell = (kind: string, value: unknown) => {
+        if (ended) return;
+        const text = encode(kind, value);
+        queue.push(text);
+        waiting += text.length;
+        if (waiting > MAX_WAITING) end(NOT_KEPT_UP);
+        else void flush();
+      };
+      const end = (message: string) => {
+        if (ended) return;
+        const rest = waiting > MAX_WAITING ? "" : queue.join("");
+        close();
+        stream.end(`${rest}${encode("closed", message)}`);
+      };
+      tell("accepted", subscriber.accepted);
+      subscriber.on("event", (event) => tell("message", texts.of(event)));
+      subscriber.on("violation", () => tell("message", texts.last));
+      subscriber.on("connection", ({ state, message }) => tell("line", { state, message }));
+      subscriber.on("closed", ({ message }) => end(message));
+      return { closed: close, tooSlow: () => end(NOT_KEPT_UP) };
     },
-    new ByteLengthQueuingStrategy({ highWaterMark: MOST_WAITING }),
-  );
-  return new Response(body, { headers: { "content-type": "text/event-stream" } });
+  };
 }
 
-/** Messages as they came: the page judges those, not what was understood of them. */
+const NOT_KEPT_UP = "The page did not read fast enough.";
+
+/** Messages as they arrived: the page checks those, not what was parsed from them. */
 function createTexts() {
   const kept = new Map<string, string>();
   let last = "";
@@ -204,7 +228,7 @@ function createTexts() {
             last = text;
             const id = /"event_id"\s*:\s*"([^"]{1,200})"/.exec(text)?.[1];
             if (id !== undefined) kept.set(id, text);
-            if (kept.size > MOST_TEXTS) kept.delete(kept.keys().next().value!);
+            if (kept.size > MAX_TEXTS) kept.delete(kept.keys().next().value!);
             events.message(text, cursor);
           },
         }),
@@ -212,34 +236,41 @@ function createTexts() {
   };
 }
 
-async function wishOf(request: Request): Promise<Wish | string> {
-  const body: unknown = await request.json().catch(() => undefined);
-  const { address, token, capabilities } = (typeof body === "object" && body !== null ? body : {}) as Record<
-    string,
-    unknown
-  >;
+async function parseListenRequest(request: HttpRequest): Promise<ListenRequest | string> {
+  const { address, token, capabilities } = await readJson(request);
   if (typeof address !== "string" || !ADDRESS.test(address))
     return "Give the address of an agent: http://, https://, ws://, wss://, grpc://, grpcs://, unix:<path> or pipe:<name>.";
-  const wished = Object.entries(capabilities ?? {}).filter(([name]) => WISHES.includes(name));
-  const terms = Object.fromEntries(wished);
-  const asked = parseValue(
+  const wanted = Object.fromEntries(
+    Object.entries(capabilities ?? {}).filter(([name]) => CAPABILITIES.includes(name)),
+  );
+  const parsed = parseValue(
     {
       type: "subscription.request",
       aaep_version: AAEP_VERSION,
       subscriber_id: "inspector",
-      capabilities: terms,
+      capabilities: wanted,
     },
     { mode: "tolerant" },
   );
-  if (!asked.ok) return `Those terms cannot be asked for: ${asked.issues[0]?.message}`;
+  if (!parsed.ok) return `Those capabilities cannot be requested: ${parsed.issues[0]?.message}`;
   return {
     address,
     token: typeof token === "string" && token !== "" ? token : undefined,
-    capabilities: terms,
+    capabilities: wanted,
   };
 }
 
-/** Agents of the same person on this machine need no token to be typed. */
+async function readJson(request: HttpRequest): Promise<Record<string, unknown>> {
+  const bytes = await request.body();
+  try {
+    const value: unknown = bytes === "too_large" ? undefined : JSON.parse(new TextDecoder().decode(bytes));
+    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
+  } catch {
+    return {};
+  }
+}
+
+/** For agents of the same person on this machine nobody has to type a token. */
 function ownToken(address: string, directory: string | undefined): (() => string | undefined) | undefined {
   if (!/^(?:http|ws):/i.test(address) || !URL.canParse(address)) return undefined;
   const { hostname, port } = new URL(address);
@@ -247,58 +278,50 @@ function ownToken(address: string, directory: string | undefined): (() => string
   return () => readTokenFiles(directory).find(({ url }) => new URL(url).port === port)?.token;
 }
 
-const refuse = (status: number, message: string): Response =>
-  Response.json({ error: "refused", message }, { status });
+const refuse = (status: number, message: string): HttpResponse => json(status, { error: "refused", message });
 
-const notBuilt = (): Response =>
-  new Response("The Inspector has not been built. Run: npm run build\n", {
-    status: 503,
-    headers: { "content-type": "text/plain; charset=utf-8" },
-  });
+const NOT_BUILT: HttpResponse = {
+  status: 503,
+  headers: { "content-type": "text/plain; charset=utf-8" },
+  body: "The Inspector has not been built. Run: npm run build\n",
+};
 
-/** Beside this file once it is built; in a clone that runs from its sources, where the build puts it. */
-const PLACES = ["../../inspector/", "../../../dist/inspector/"].map((path) =>
+/** In the built package, and in a clone that runs from its sources. */
+const FOLDERS = ["../../inspector/", "../../../dist/inspector/"].map((path) =>
   fileURLToPath(new URL(path, import.meta.url)),
 );
 
-function readFiles(directory?: string): ReadonlyMap<string, Uint8Array<ArrayBuffer>> {
-  for (const folder of directory === undefined ? PLACES : [directory]) {
+function readFiles(directory?: string): ReadonlyMap<string, Uint8Array> {
+  for (const folder of directory === undefined ? FOLDERS : [directory]) {
     try {
       const names = readdirSync(folder).filter((name) => /^[\w-]+\.(?:html|js|css)$/.test(name));
       if (names.includes("index.html"))
         return new Map(names.map((name) => [name, new Uint8Array(readFileSync(join(folder, name)))]));
     } catch {
-      // Not here: perhaps in the next place.
+      // Not here: try the next folder.
     }
   }
   return new Map();
 }
 
-interface Surroundings {
+interface ServeContext {
   readonly local: boolean;
   readonly prefix?: string;
-  readonly pages?: Pages;
-  readonly routes?: Routes;
   readonly auth?: unknown;
   readonly insecureLoopback?: boolean;
   readonly tokenFile?: string | false;
   readonly inspector?: boolean | InspectorOptions;
 }
 
-/** What `serve` adds to its own pages and routes: the Inspector, where it is offered. A page of the agent's own goes first. */
-export function withInspector(options: Surroundings): { readonly pages?: Pages; readonly routes?: Routes } {
-  const { local, pages, routes, inspector: wanted = local, prefix = "/aaep/v1" } = options;
-  if (wanted === false) return {};
-  const inspector = createInspector({
+/** The Inspector of `serve`, unless it is off. */
+export function inspectorFor(options: ServeContext): Inspector | undefined {
+  const { local, inspector: wanted = local, prefix = "/aaep/v1" } = options;
+  if (wanted === false) return undefined;
+  return createInspector({
     ...(wanted === true ? {} : wanted),
     prefix,
-    admins: !local,
+    adminsOnly: !local,
     elsewhere: local && !options.auth && !options.insecureLoopback,
-    tokens: options.tokenFile === false ? undefined : options.tokenFile,
+    tokenDirectory: options.tokenFile === false ? undefined : options.tokenFile,
   });
-  return {
-    pages: async (request) => (await pages?.(request)) ?? inspector.pages(request),
-    routes: async (request, principal: Principal) =>
-      (await inspector.routes(request, principal)) ?? routes?.(request, principal),
-  };
 }

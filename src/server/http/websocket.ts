@@ -1,102 +1,118 @@
-/** WebSocket upgrades on a Node server: guarded and authenticated before a frame is read, and reaped when they go silent (F15). */
+/**
+ * WebSocket upgrades on a Node server: checked and authenticated before a frame is read, and closed when they stop
+ * answering pings (F15).
+ */
 import type { IncomingMessage, Server } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
+import type { TLSSocket } from "node:tls";
 import { type WebSocket, WebSocketServer } from "ws";
-import type { Admission } from "../../auth/authenticate.ts";
 import { closeReason } from "../../protocol/close-reasons.ts";
-import type { HubPort } from "../../protocol/hub-port.ts";
 import type { Principal } from "../../protocol/principal.ts";
-import type { ConnectionObserver } from "../../transports/server-connection.ts";
 import { openWebSocket, SUBPROTOCOL, type WebSocketConnection } from "../../transports/websocket/server.ts";
-import type { Metrics } from "../metrics.ts";
-import type { Writer, WriteScheduler } from "../writer.ts";
+import { type Admission, credentialsOf, DENIED, UNAUTHENTICATED } from "../admission.ts";
+import type { ServerContext } from "../context.ts";
+import type { Writer } from "../writer.ts";
+import type { Compat } from "./compat.ts";
 import type { createGuard } from "./guard.ts";
-import { credentialsOf } from "./http.ts";
-import { inquiryOf } from "./node-http.ts";
-import { answerAsEver, wantsWebSocket } from "./upgrade.ts";
+import { fromNodeRequest, type StreamLimits } from "./node.ts";
 
-export interface WebSocketSite {
+export interface WebSocketOptions {
   readonly path: string;
   readonly guard: ReturnType<typeof createGuard>;
   readonly admit: Admission;
-  readonly hub: HubPort;
-  readonly metrics: Metrics;
-  readonly observer: ConnectionObserver;
-  readonly writes: WriteScheduler;
-  readonly pingMs: number;
-  readonly messageBytes: number;
-  readonly queueBytes: number;
-  readonly blockedMs: number;
+  readonly context: ServerContext;
+  /** Also accepts sockets without the subprotocol, at `path` and at `/ws`. */
+  readonly compat: Compat | undefined;
+  readonly limits: StreamLimits & { readonly bodyBytes: number; readonly heartbeatMs: number };
 }
 
-/** Whoever was told to leave has so long to read why before the socket is destroyed. */
+/** How long a peer has to receive the close reason before the socket is destroyed. */
 const LINGER_MS = 1_000;
 
-export function refuse(socket: Duplex, status: string, message: string): void {
-  const body = JSON.stringify({ error: "refused", message });
-  socket.end(
-    `HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
-  );
-}
-
-/** One connection, as the timer that looks after all of them sees it. */
-interface Connection {
+/** A connection, for the heartbeat shared by all of them. */
+interface Entry {
   readonly websocket: WebSocket;
-  readonly writer: Writer;
-  readonly connection: WebSocketConnection;
-  /** Heard from since the last look. */
+  /** Undefined for sockets without a handshake. */
+  readonly session?: { readonly connection: WebSocketConnection; readonly writer: Writer };
+  /** Anything arrived since the last heartbeat. */
   alive: boolean;
-  /** Looks it was given to ask for something. */
+  /** Heartbeats without a subscription request. */
   idle: number;
 }
 
-export function attachWebSocket(server: Server, site: WebSocketSite): { close: () => Promise<void> } {
+export function attachWebSocket(server: Server, options: WebSocketOptions): { close: () => Promise<void> } {
+  const { path, guard, admit, compat, limits } = options;
+  const { hub, metrics, observer, writes } = options.context;
   const sockets = new WebSocketServer({
     noServer: true,
     perMessageDeflate: false,
-    maxPayload: site.messageBytes,
+    maxPayload: limits.bodyBytes,
     handleProtocols: (offered) => (offered.has(SUBPROTOCOL) ? SUBPROTOCOL : false),
   });
-  const connections = new Set<Connection>();
-  const upgrade = async (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-    const inquiry = inquiryOf(request, { bodyBytes: 0 });
-    const elsewhere = inquiry.url.pathname !== site.path;
-    // On a server of somebody else's, other paths may be somebody else's too.
+  const entries = new Set<Entry>();
+
+  const upgrade = async (message: IncomingMessage, socket: Duplex, head: Buffer) => {
+    const request = fromNodeRequest(message, 0);
+    const { pathname } = request.url;
+    const offered = request.header("sec-websocket-protocol");
+    const bare = compat !== undefined && offered === undefined && (pathname === path || pathname === "/ws");
+    const elsewhere = pathname !== path && !bare;
+    // On a shared server other paths may belong to other listeners.
     if (elsewhere && server.listenerCount("upgrade") > 1) return;
-    if (!wantsWebSocket(request)) return answerAsEver(server, request, socket, head);
-    if (elsewhere) return refuse(socket, "404 Not Found", `The WebSocket endpoint is ${site.path}.`);
-    const guarded = site.guard(inquiry.header("host"), inquiry.header("origin"), inquiry.secure);
+    if (message.headers.upgrade?.toLowerCase() !== "websocket")
+      return ignoreUpgrade(server, message, socket, head);
+    if (elsewhere) return refuse(socket, "404 Not Found", `The WebSocket endpoint is ${path}.`);
+    const guarded = guard(request.header("host"), request.header("origin"), request.secure);
     if (!guarded.ok) return refuse(socket, "403 Forbidden", guarded.message);
-    const offered = (inquiry.header("sec-websocket-protocol") ?? "").split(",").map((name) => name.trim());
-    if (!offered.includes(SUBPROTOCOL))
+    if (!bare && !(offered ?? "").split(",").some((name) => name.trim() === SUBPROTOCOL))
       return refuse(socket, "400 Bad Request", `Offer the subprotocol ${SUBPROTOCOL}.`);
-    const principal = await site.admit(credentialsOf(inquiry));
-    const known = principal !== undefined && principal !== "denied";
-    if (!known)
-      site.metrics.count("earshot_refusals_total", { reason: principal ? "denied" : "credentials" });
-    sockets.handleUpgrade(request, socket, head, (websocket) => {
-      if (known) return open(websocket, principal, socket as Socket);
-      const { websocket: code, sentence } = closeReason(
-        principal === "denied" ? "authorization_denied" : "authentication_failed",
-      );
+    const caller = await admit(credentialsOf(request));
+    const admitted = caller !== undefined && caller !== "denied";
+    if (!admitted) metrics.count("earshot_refusals_total", { reason: caller ? "denied" : "credentials" });
+    if (bare && !admitted) {
+      if (caller) refuse(socket, "403 Forbidden", DENIED.reason_message);
+      else refuse(socket, "401 Unauthorized", UNAUTHENTICATED.reason_message);
+      return;
+    }
+    sockets.handleUpgrade(message, socket, head, (websocket) => {
       websocket.on("error", () => {});
-      websocket.close(code, sentence);
-      // Nobody unknown keeps a place by not answering.
+      if (admitted && bare) return openCompat(websocket, caller.principal, compat);
+      if (admitted) return open(websocket, caller.principal, socket as Socket);
+      const code = caller === "denied" ? "authorization_denied" : "authentication_failed";
+      const reason = closeReason(code);
+      websocket.close(reason.websocket, reason.sentence);
+      // An unauthenticated peer cannot hold a connection by not answering.
       setTimeout(() => websocket.terminate(), LINGER_MS).unref();
     });
   };
-  const onUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+  const onUpgrade = (message: IncomingMessage, socket: Duplex, head: Buffer) => {
     socket.on("error", () => socket.destroy());
-    upgrade(request, socket, head).catch(() => socket.destroy());
+    upgrade(message, socket, head).catch(() => socket.destroy());
   };
+
+  function track(entry: Entry, receive: (data: Buffer, binary: boolean) => void, closed: () => void): void {
+    const { websocket } = entry;
+    entries.add(entry);
+    websocket.on("pong", () => {
+      entry.alive = true;
+    });
+    websocket.on("message", (data: Buffer, binary) => {
+      entry.alive = true;
+      receive(data, binary);
+    });
+    websocket.on("close", () => {
+      entries.delete(entry);
+      closed();
+    });
+  }
 
   function open(websocket: WebSocket, principal: Principal, socket: Socket): void {
     socket.setNoDelay(true);
-    // Frames go straight to the socket, whole ones only: what ws itself sends (pings, pongs, closes) fits in between.
-    const writer = site.writes.writer(socket, {
-      queueBytes: site.queueBytes,
-      blockedMs: site.blockedMs,
+    // Frames go straight to the socket, whole frames only: what ws itself sends (pings, pongs, closes) fits in between.
+    const writer = writes.writer(socket, {
+      queueBytes: limits.queueBytes,
+      blockedMs: limits.blockedMs,
       onSlow: () => {
         connection.close("too_slow");
         setTimeout(() => websocket.terminate(), LINGER_MS).unref();
@@ -112,54 +128,74 @@ export function attachWebSocket(server: Server, site: WebSocketSite): { close: (
           websocket.close(code, reason);
         },
       },
-      site.hub,
+      hub,
       principal,
-      site.observer,
+      observer,
     );
-    const entry: Connection = { websocket, writer, connection, alive: true, idle: 0 };
-    connections.add(entry);
-    websocket.on("pong", () => {
-      entry.alive = true;
-    });
-    websocket.on("message", (data: Buffer, binary) => {
-      entry.alive = true;
-      const backpressure = connection.message(binary ? data : data.toString("utf8"));
-      if (!backpressure) return;
-      websocket.pause();
-      void backpressure.then(() => websocket.resume());
-    });
-    websocket.on("error", () => {});
-    websocket.on("close", () => {
-      connections.delete(entry);
-      writer.abandon();
-      connection.closed();
-    });
+    track(
+      { websocket, session: { connection, writer }, alive: true, idle: 0 },
+      (data, binary) => {
+        const backpressure = connection.message(binary ? data : data.toString("utf8"));
+        if (!backpressure) return;
+        websocket.pause();
+        void backpressure.then(() => websocket.resume());
+      },
+      () => {
+        writer.abandon();
+        connection.closed();
+      },
+    );
   }
 
-  /** Two looks without a sign of life, or without a request, are enough. */
-  const look = setInterval(() => {
-    for (const entry of connections) {
-      const { websocket, writer, connection } = entry;
+  function openCompat(websocket: WebSocket, principal: Principal, { openSocket }: Compat): void {
+    const session = openSocket(
+      {
+        send: (text) => {
+          // These clients cannot resume, so one that does not read is disconnected, and its subscription ends.
+          if (websocket.bufferedAmount + Buffer.byteLength(text) > limits.queueBytes) websocket.terminate();
+          else websocket.send(text);
+          return undefined;
+        },
+        close: () => websocket.close(1000),
+      },
+      principal,
+    );
+    if (!session) return websocket.close(1013);
+    track(
+      { websocket, alive: true, idle: 0 },
+      (data) => session.message(data.toString("utf8")),
+      () => session.closed(),
+    );
+  }
+
+  /** A connection is closed after two heartbeats without a sign of life, or without a subscription request. */
+  const heartbeat = setInterval(() => {
+    for (const entry of entries) {
+      const { websocket, session } = entry;
       if (!entry.alive) {
-        site.observer.closed("websocket", "unreachable");
+        observer.closed("websocket", "unreachable");
         websocket.terminate();
         continue;
       }
       entry.alive = false;
-      if (!connection.subscribed && entry.idle++ > 0) connection.close("protocol_violation");
-      writer.flush();
+      if (session && !session.connection.subscribed && entry.idle++ > 0)
+        session.connection.close("protocol_violation");
+      session?.writer.flush();
       if (websocket.readyState === websocket.OPEN) websocket.ping();
     }
-  }, site.pingMs);
-  look.unref();
+  }, limits.heartbeatMs);
+  heartbeat.unref();
 
   server.on("upgrade", onUpgrade);
   return {
-    /** Takes nobody new, gives the last words a moment to arrive, and lets go. */
+    /** Accepts no new connections, tells the open ones the reason, and destroys them after a moment. */
     close: async () => {
       server.off("upgrade", onUpgrade);
-      clearInterval(look);
-      for (const { connection } of connections) connection.close("producer_shutdown");
+      clearInterval(heartbeat);
+      for (const { websocket, session } of entries) {
+        if (session) session.connection.close("producer_shutdown");
+        else websocket.terminate();
+      }
       const all = [...sockets.clients];
       const gone = all.map((websocket) => new Promise((resolve) => websocket.once("close", resolve)));
       const limit = setTimeout(() => {
@@ -170,6 +206,33 @@ export function attachWebSocket(server: Server, site: WebSocketSite): { close: (
       sockets.close();
     },
   };
+}
+
+function refuse(socket: Duplex, status: string, message: string): void {
+  const body = JSON.stringify({ error: "refused", message });
+  socket.end(
+    `HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+  );
+}
+
+const UPGRADE_HEADERS = new Set(["upgrade", "http2-settings", "connection", "keep-alive"]);
+
+/**
+ * Answers a request that offers another protocol than WebSocket as if it had not. A server may ignore such offers (RFC
+ * 9110, 7.8), and this one has to: Java's client and `curl --http2` offer HTTP/2 with their first request. But once
+ * there is an upgrade listener, Node passes it every such request and stops reading. So the request is put back
+ * without the offer; its connection serves no other one.
+ */
+function ignoreUpgrade(server: Server, request: IncomingMessage, socket: Duplex, head: Buffer): void {
+  const { method, url, httpVersion, rawHeaders } = request;
+  const lines = [`${method} ${url} HTTP/${httpVersion}`];
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at]!;
+    if (!UPGRADE_HEADERS.has(name.toLowerCase())) lines.push(`${name}: ${rawHeaders[at + 1]}`);
+  }
+  lines.push("Connection: close", "", "");
+  socket.unshift(Buffer.concat([Buffer.from(lines.join("\r\n"), "latin1"), head]));
+  server.emit((socket as TLSSocket).encrypted ? "secureConnection" : "connection", socket);
 }
 
 /** One unmasked, unfragmented text frame (RFC 6455, 5.2). */

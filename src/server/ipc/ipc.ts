@@ -1,25 +1,21 @@
-/** One producer on a Unix socket or a named pipe of its own: for listeners on this machine that run as the same user (B.3, B.4). */
-
+/** Serves one producer on a Unix socket or a named pipe, for listeners that run as the same user (B.3, B.4). */
 import { randomBytes } from "node:crypto";
 import { renameSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type Server, type Socket } from "node:net";
 import { dirname, isAbsolute, join } from "node:path";
 import type { Authorizer } from "../../auth/authenticate.ts";
 import type { Producer } from "../../producer/producer.ts";
-import { hubOf } from "../../producer/producer.ts";
 import { EarshotError } from "../../protocol/errors.ts";
 import { EXTENSION_PREFIX } from "../../protocol/extension.ts";
 import type { HubPort } from "../../protocol/hub-port.ts";
 import { LOCAL_USER, type Principal } from "../../protocol/principal.ts";
 import type { ProducerManifest } from "../../protocol/types.ts";
 import { type IpcConnection, openIpc } from "../../transports/ipc/server.ts";
-import { DENIED } from "../http/http.ts";
-import { createLogger, type Logger, type LogSink } from "../log.ts";
-import { buildManifest, type Way } from "../manifest.ts";
-import { createMetrics } from "../metrics.ts";
-import { createObserver, type Observer } from "../observer.ts";
+import { DENIED } from "../admission.ts";
+import { createContext, type ServerContext, withContext } from "../context.ts";
+import type { LogSink } from "../log.ts";
+import type { Endpoint } from "../manifest.ts";
 import { ensureSafeDirectory } from "../safe-directory.ts";
-import { WriteScheduler } from "../writer.ts";
 import { type Bound, bindSocket } from "./bind.ts";
 import { isPipe, manifestPathFor, socketPath } from "./path.ts";
 
@@ -27,22 +23,22 @@ import { isPipe, manifestPathFor, socketPath } from "./path.ts";
 export interface IpcLimits {
   readonly connections: number;
   readonly messageBytes: number;
-  /** Most bytes waiting for one listener. */
+  /** Most bytes that may wait for one listener. */
   readonly queueBytes: number;
   readonly blockedMs: number;
-  /** Whoever has not asked for a subscription by then is let go. */
+  /** A connection without a subscription request is closed after this time. */
   readonly requestMs: number;
 }
 
 /** Options of `serveIpc`. */
 export interface IpcOptions {
-  /** A path or pipe of your own choosing; by convention it follows from the agent_id. */
+  /** The path of the socket, or the name of the pipe. By default it follows from the agent_id. */
   readonly path?: string;
-  /** Another directory than the conventional one. It must be yours alone. */
+  /** The directory of the socket, if not the conventional one. Only your user may have access. */
   readonly directory?: string;
-  /** What whoever can open the socket may do; one local user who hears and answers everything, by default. */
+  /** Who callers are; by default the local user, who may receive and answer everything. */
   readonly principal?: Principal;
-  /** Asked about that principal for every connection; undefined refuses it. */
+  /** Called for every connection with that principal; undefined refuses it. */
   readonly authorize?: Authorizer;
   readonly contact?: string;
   readonly limits?: Partial<IpcLimits>;
@@ -54,7 +50,7 @@ export interface ServingIpc {
   readonly path: string;
   /** For connect(): `unix:<path>` or `pipe:<name>`. */
   readonly address: string;
-  /** Where the manifest lies; undefined for a pipe. */
+  /** The manifest file; undefined for a pipe. */
   readonly manifestPath: string | undefined;
   readonly connections: number;
   close(): Promise<void>;
@@ -67,49 +63,21 @@ const LIMITS: IpcLimits = {
   blockedMs: 30_000,
   requestMs: 30_000,
 };
-/** Whoever was told to leave has so long to read why. */
+/** How long a peer has to receive the close reason before the socket is destroyed. */
 const LINGER_MS = 1_000;
-
-/** What a socket shares with the other ways to the same agent. */
-export interface IpcInside {
-  readonly hub: HubPort;
-  readonly log: Logger;
-  readonly observer: Observer;
-  readonly writes: WriteScheduler;
-  readonly manifest: (way: Way) => ProducerManifest;
-}
 
 /** Puts a producer on a Unix socket or a Windows named pipe. */
 export async function serveIpc(producer: Producer, options: IpcOptions = {}): Promise<ServingIpc> {
-  const log = createLogger(options.log);
-  const observer = createObserver(log, createMetrics());
-  const stopObserving = hubOf(producer).observe(observer);
-  const serving = await openIpcServer(producer.identity.agent_id, options, {
+  const { log, contact, limits } = options;
+  const context = createContext(producer, {
     log,
-    observer,
-    writes: new WriteScheduler(),
-    hub: hubOf(producer),
-    manifest: (way) =>
-      buildManifest(hubOf(producer).offer, {
-        ways: [way],
-        connections: options.limits?.connections ?? LIMITS.connections,
-        contact: options.contact,
-      }),
-  }).catch((error: unknown) => {
-    stopObserving();
-    throw error;
+    contact,
+    connections: limits?.connections ?? LIMITS.connections,
   });
-  const { close } = serving;
-  // Assigned, not spread: `connections` is a getter.
-  return Object.assign(serving, {
-    close: async () => {
-      await close();
-      stopObserving();
-    },
-  });
+  return withContext(context, () => openIpcServer(options, context));
 }
 
-/** Somebody is there, and may not hear this agent: their request is answered with that, and nothing else. */
+/** For callers whom `authorize` refused: their request is rejected, and nothing else happens. */
 const NO_ACCESS: HubPort = {
   subscribe: () => ({ answer: DENIED }),
   find: () => undefined,
@@ -118,16 +86,15 @@ const NO_ACCESS: HubPort = {
 };
 
 export async function openIpcServer(
-  agent_id: string,
   options: IpcOptions,
-  { hub, log, observer, writes, manifest }: IpcInside,
-): Promise<ServingIpc & { readonly way: Way }> {
+  { agent_id, hub, log, observer, writes, manifest }: ServerContext,
+): Promise<ServingIpc & { readonly endpoint: Endpoint }> {
   const path = options.path ?? socketPath(agent_id, options.directory);
   const pipe = isPipe(path);
   if (!pipe && (process.platform === "win32" || !isAbsolute(path))) {
     throw new EarshotError(
       "bad_path",
-      `"${path}" is no place for a socket here: give ${process.platform === "win32" ? "a pipe such as \\\\.\\pipe\\aaep\\planner" : "an absolute path"}.`,
+      `"${path}" is not a valid path for a socket. Use ${process.platform === "win32" ? "a pipe such as \\\\.\\pipe\\aaep\\planner" : "an absolute path"}.`,
     );
   }
   const limits = { ...LIMITS, ...options.limits };
@@ -140,15 +107,15 @@ export async function openIpcServer(
     socket.on("close", () => sockets.delete(socket));
     let allowed: Principal | undefined = principal;
     try {
-      // Nothing is read before it is known what they may do.
+      // Nothing is read before the rights are known.
       if (authorize) allowed = await authorize(principal);
     } catch (error) {
       allowed = undefined;
-      log("error", "authorize_failed", { message: "`authorize` threw, so nobody was let in.", error });
+      log("error", "authorize_failed", { message: "`authorize` threw, so the caller was refused.", error });
     }
-    if (!socket.destroyed) open.set(socket, attend(socket, allowed));
+    if (!socket.destroyed) open.set(socket, openConnection(socket, allowed));
   };
-  const attend = (socket: Socket, allowed: Principal | undefined): IpcConnection => {
+  const openConnection = (socket: Socket, allowed: Principal | undefined): IpcConnection => {
     const writer = writes.writer(socket, {
       queueBytes: limits.queueBytes,
       blockedMs: limits.blockedMs,
@@ -170,10 +137,10 @@ export async function openIpcServer(
       allowed ?? principal,
       { transport: pipe ? "named-pipe" : "unix", messageBytes: limits.messageBytes, observer },
     );
-    const impatience = setTimeout(() => {
+    const requestTimeout = setTimeout(() => {
       if (!connection.subscribed) socket.destroy();
     }, limits.requestMs);
-    impatience.unref();
+    requestTimeout.unref();
     socket.on("drain", () => writer.drained());
     socket.on("data", (chunk: Uint8Array) => {
       const backpressure = connection.bytes(chunk);
@@ -182,7 +149,7 @@ export async function openIpcServer(
       void backpressure.then(() => socket.resume());
     });
     socket.on("close", () => {
-      clearTimeout(impatience);
+      clearTimeout(requestTimeout);
       writer.abandon();
       connection.closed();
       open.delete(socket);
@@ -190,7 +157,7 @@ export async function openIpcServer(
     return connection;
   };
 
-  // A listener that will say nothing more has left: half a line is none (TRN-07), as Node has it by default.
+  // Half-open sockets are not kept (Node's default): a listener that ends its side has left (TRN-07).
   const server = createServer((socket) => void accept(socket));
   server.maxConnections = limits.connections;
   let bound: Bound | undefined;
@@ -203,9 +170,9 @@ export async function openIpcServer(
     log("error", "ipc_failed", { message: `The socket at ${path} failed.`, error }),
   );
   const manifestPath = pipe ? undefined : manifestPathFor(path);
-  const way: Way = { transport: pipe ? "named-pipe" : "unix-socket", socket: path };
+  const endpoint: Endpoint = { transport: pipe ? "named-pipe" : "unix-socket", socket: path };
   try {
-    if (manifestPath) writeManifest(manifestPath, manifest(way));
+    if (manifestPath) writeManifest(manifestPath, manifest(endpoint));
   } catch (error) {
     bound?.release();
     server.close();
@@ -214,14 +181,14 @@ export async function openIpcServer(
   log("info", "listening", { path, agent_id });
   return {
     path,
-    way,
+    endpoint,
     address: pipe ? `pipe:${path}` : `unix:${path}`,
     manifestPath,
     get connections() {
       return open.size;
     },
     async close() {
-      // Only what is still ours: another agent may have the name by now.
+      // Only if the name is still ours: another agent may have it by now.
       if (manifestPath && bound?.held()) rmSync(manifestPath, { force: true });
       bound?.release();
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
@@ -237,9 +204,9 @@ export async function openIpcServer(
 }
 
 /**
- * Node makes duplex byte-mode pipes with Windows' default ACL, and they are framed like sockets (IPC-04). That ACL lets
- * only the user, the system and its administrators write; others can open a pipe for reading, but without a request
- * nothing is ever said there, and after a while they are let go.
+ * Node creates duplex byte-mode pipes with Windows' default ACL, and they are framed like sockets (IPC-04). That ACL
+ * lets only the user, the system and administrators write. Others can open a pipe for reading, but without a request
+ * nothing is sent, and after a while they are disconnected.
  */
 function listenPipe(server: Server, path: string): Promise<void> {
   return new Promise((resolve, reject) => {
@@ -258,13 +225,13 @@ function listenPipe(server: Server, path: string): Promise<void> {
   });
 }
 
-/** Written aside and moved, so that nobody reads half of it; a link under its name is replaced, not followed. */
+/** Written to a temporary file and renamed, so that nobody reads half of it. A symbolic link is replaced, not followed. */
 function writeManifest(path: string, manifest: ProducerManifest): void {
   const own = { ...(manifest[EXTENSION_PREFIX] as object), pid: process.pid };
-  const aside = join(dirname(path), `.${randomBytes(4).toString("hex")}`);
-  writeFileSync(aside, `${JSON.stringify({ ...manifest, [EXTENSION_PREFIX]: own }, undefined, 2)}\n`, {
+  const temporary = join(dirname(path), `.${randomBytes(4).toString("hex")}`);
+  writeFileSync(temporary, `${JSON.stringify({ ...manifest, [EXTENSION_PREFIX]: own }, undefined, 2)}\n`, {
     mode: 0o600,
     flag: "wx",
   });
-  renameSync(aside, path);
+  renameSync(temporary, path);
 }

@@ -1,33 +1,30 @@
 /**
- * One producer on its own stdin and stdout, for the process that started it; or on a child's, where the producer is the
- * parent (B.6). While it is served, stdout belongs to the protocol: whatever the agent prints goes to stderr.
+ * Serves one producer on its stdin and stdout, for the process that started it, or on a child's, if the producer is the
+ * parent (B.6). Meanwhile stdout belongs to the protocol: whatever the agent prints goes to stderr.
  */
 
 import type { Readable, Writable } from "node:stream";
 import type { Producer } from "../../producer/producer.ts";
-import { hubOf } from "../../producer/producer.ts";
 import { LOCAL_USER, type Principal } from "../../protocol/principal.ts";
 import { openStdio } from "../../transports/stdio/server.ts";
-import { createLogger, type LogSink } from "../log.ts";
-import { createMetrics } from "../metrics.ts";
-import { createObserver } from "../observer.ts";
-import { WriteScheduler } from "../writer.ts";
+import { createContext } from "../context.ts";
+import type { LogSink } from "../log.ts";
 
 /** Options of `serveStdio`. */
 export interface StdioOptions {
-  /** Where the listener is heard and spoken to; our own stdin and stdout by default. For a child: its stdout and stdin. */
+  /** Where messages are read and written; stdin and stdout by default. For a child: its stdout and stdin. */
   readonly input?: Readable;
   readonly output?: Writable;
-  /** Who is there: whoever started us, or whom we started. May hear and answer everything, by default (RPC-05). */
+  /** Who the other process is; by default the local user, who may receive and answer everything (RPC-05). */
   readonly principal?: Principal;
-  /** Most bytes waiting for the listener, and how long they may wait. */
+  /** Most bytes that may wait for the listener, and how long it may take none. */
   readonly limits?: { readonly queueBytes?: number; readonly blockedMs?: number };
   readonly log?: LogSink;
 }
 
 /** A running connection over standard input and output. */
 export interface ServingStdio {
-  /** Settles when the listener has gone, or `close` was called. */
+  /** Settles when the listener has disconnected, or after `close`. */
   readonly closed: Promise<void>;
   close(): Promise<void>;
 }
@@ -38,30 +35,27 @@ const LIMITS = { queueBytes: 1_048_576, blockedMs: 30_000 };
 export function serveStdio(producer: Producer, options: StdioOptions = {}): ServingStdio {
   const { input = process.stdin, output = process.stdout, principal = LOCAL_USER } = options;
   const { queueBytes, blockedMs } = { ...LIMITS, ...options.limits };
-  const own = output === process.stdout ? keepClean() : undefined;
+  const own = output === process.stdout ? redirectStdout() : undefined;
   const write = own ?? ((bytes: Uint8Array) => output.write(bytes));
-  const log = createLogger(options.log);
-  const hub = hubOf(producer);
-  const observer = createObserver(log, createMetrics());
-  const stopObserving = hub.observe(observer);
+  const context = createContext(producer, { log: options.log, connections: 1 });
   let settle = () => {};
   const closed = new Promise<void>((resolve) => {
     settle = resolve;
   });
   let over = false;
-  const gone = () => {
+  const ended = () => {
     if (over) return;
     over = true;
-    // Whoever ended its output may still read: the answer to its last line is not kept from it.
+    // A process that ended its output may still read: flush the answer to its last line.
     writer.release();
     connection.closed();
-    stopObserving();
-    input.off("data", receive).off("end", gone).off("close", gone);
-    // Left flowing, stdin would keep the process from ending.
+    context.close();
+    input.off("data", receive).off("end", ended).off("close", ended);
+    // A flowing stdin would keep the process alive.
     input.pause();
     settle();
   };
-  const writer = new WriteScheduler().writer(
+  const writer = context.writes.writer(
     {
       write,
       get writableLength() {
@@ -75,14 +69,14 @@ export function serveStdio(producer: Producer, options: StdioOptions = {}): Serv
       write: (bytes) => writer.write(bytes),
       end() {
         writer.release();
-        // Our own stdout is not ours to close before the process ends; a child's stdin is.
+        // A child's stdin is closed; our own stdout stays open until the process ends.
         if (!own) output.end();
-        setImmediate(gone);
+        setImmediate(ended);
       },
     },
-    hub,
+    context.hub,
     principal,
-    observer,
+    context.observer,
   );
   const receive = (chunk: Uint8Array | string) => {
     const backpressure = connection.bytes(typeof chunk === "string" ? Buffer.from(chunk) : chunk);
@@ -90,10 +84,10 @@ export function serveStdio(producer: Producer, options: StdioOptions = {}): Serv
     input.pause();
     void backpressure.then(() => over || input.resume());
   };
-  input.on("data", receive).on("end", gone).on("close", gone).on("error", gone);
+  input.on("data", receive).on("end", ended).on("close", ended).on("error", ended);
   output.on("drain", () => writer.drained());
-  // The reader went away: EPIPE is an end like any other.
-  output.on("error", gone).on("close", gone);
+  // EPIPE means that the reader is gone.
+  output.on("error", ended).on("close", ended);
   return {
     closed,
     async close() {
@@ -106,10 +100,10 @@ export function serveStdio(producer: Producer, options: StdioOptions = {}): Serv
 let real: typeof process.stdout.write | undefined;
 
 /**
- * RPC-04: anything but the protocol would break the line it lands in. console.log and libraries write through this one
- * function. It stays so to the end of the process: whoever reads there reads JSON-RPC, also after the last subscription.
+ * RPC-04: other output would break the line it lands in, so everything written to stdout goes to stderr. It stays so
+ * until the process ends, because the reader expects JSON-RPC even after the last subscription.
  */
-function keepClean(): (bytes: Uint8Array) => boolean {
+function redirectStdout(): (bytes: Uint8Array) => boolean {
   const { stdout, stderr } = process;
   if (!real) {
     real = stdout.write;

@@ -1,45 +1,48 @@
 /**
- * Listeners that are gone without a word (F15). A stream over SSE has no way to ask whether anybody is there: what is
- * written to somebody whose machine went to sleep is taken by the system, sent again and again, and only given up after a
- * quarter of an hour. Node cannot shorten that (no TCP_USER_TIMEOUT), and TCP's keep-alive is silent while something is
- * on its way, as with heartbeats something always is. But Linux says how often it has sent in vain; where it does not
- * say, the quarter of an hour stays. WebSocket and gRPC have pings of their own.
+ * Detects half-open SSE connections (F15). SSE has no pings: bytes sent to a machine that went to sleep are accepted by
+ * the kernel and retransmitted for about 15 minutes. Node cannot shorten that (no TCP_USER_TIMEOUT), and TCP keep-alive
+ * is inactive while data is in flight, which heartbeats make sure of. But Linux reports how often it has retransmitted:
+ * a stream that acknowledges nothing for about 25 s is closed. On other systems the 15 minutes remain. WebSocket and
+ * gRPC have pings of their own.
  */
 import { readFile } from "node:fs/promises";
 import { isIPv4 } from "node:net";
 
-/** Each time takes twice as long as the one before, from 0.2 s on: seven in vain are some 25 s without an answer. */
-const IN_VAIN = 7;
+/** Each retransmission waits twice as long as the one before, from 0.2 s on: seven take about 25 s. */
+const MAX_RETRANSMITS = 7;
 const TABLES = ["/proc/net/tcp", "/proc/net/tcp6"];
 
-/** A connection as its socket knows it. */
-export interface Ends {
+/** Both ends of a TCP connection, as its socket reports them. */
+export interface TcpEnds {
   readonly localPort?: number | undefined;
   readonly remoteAddress?: string | undefined;
   readonly remotePort?: number | undefined;
 }
 
-export interface Watch {
-  /** Calls back once if the other end does not answer any more. The answer ends the watch. */
-  add(ends: Ends, lost: () => void): () => void;
-  look(): Promise<void>;
+export interface HalfOpenDetector {
+  /** Calls back once if the peer no longer acknowledges anything. Returns a function that stops watching. */
+  watch(ends: TcpEnds, lost: () => void): () => void;
+  check(): Promise<void>;
 }
 
-export function createWatch(ms: number, read: () => Promise<string> = readTables): Watch {
+export function createHalfOpenDetector(
+  ms: number,
+  read: () => Promise<string> = readTables,
+): HalfOpenDetector {
   /** Over HTTP/2 several streams share a connection. */
   const watched = new Map<string, Set<() => void>>();
   let timer: NodeJS.Timeout | undefined;
-  const look = async () => {
-    for (const key of unansweredIn(await read())) for (const lost of [...(watched.get(key) ?? [])]) lost();
+  const check = async () => {
+    for (const key of halfOpenIn(await read())) for (const lost of [...(watched.get(key) ?? [])]) lost();
   };
   return {
-    look,
-    add(ends, lost) {
+    check,
+    watch(ends, lost) {
       const key = keyOf(ends);
       if (key === undefined) return () => {};
       const streams = watched.get(key) ?? new Set();
       watched.set(key, streams.add(lost));
-      timer ??= setInterval(() => void look(), ms).unref();
+      timer ??= setInterval(() => void check(), ms).unref();
       return () => {
         streams.delete(lost);
         if (streams.size === 0 && watched.get(key) === streams) watched.delete(key);
@@ -56,29 +59,29 @@ async function readTables(): Promise<string> {
   return (await Promise.all(tables)).join("");
 }
 
-/** Local port, remote address and remote port of each connection in the system's table that was sent to in vain. */
-export function unansweredIn(table: string, least = IN_VAIN): string[] {
+/** Local port, remote address and remote port of each half-open connection in the kernel's table. */
+export function halfOpenIn(table: string, retransmits = MAX_RETRANSMITS): string[] {
   const found: string[] = [];
   for (const line of table.split("\n")) {
-    // The number, local and remote end, state, queues, timer, and how often it was sent again; all in hex.
-    const [, local, remote, state, , , again] = line.trim().split(/\s+/);
-    if (state !== "01" || again === undefined || Number.parseInt(again, 16) < least) continue;
+    // Index, local and remote end, state, queues, timer, retransmissions; all in hex.
+    const [, local, remote, state, , , count] = line.trim().split(/\s+/);
+    if (state !== "01" || count === undefined || Number.parseInt(count, 16) < retransmits) continue;
     const [address = "", port = ""] = remote!.split(":");
     const from = Number.parseInt(local!.split(":")[1]!, 16);
-    found.push(`${from} ${inOrder(address)} ${Number.parseInt(port, 16)}`);
+    found.push(`${from} ${inNetworkOrder(address)} ${Number.parseInt(port, 16)}`);
   }
   return found;
 }
 
-export function keyOf({ localPort, remoteAddress, remotePort }: Ends): string | undefined {
+export function keyOf({ localPort, remoteAddress, remotePort }: TcpEnds): string | undefined {
   const address = remoteAddress === undefined ? undefined : hexOf(remoteAddress);
   return address === undefined ? undefined : `${localPort} ${address} ${remotePort}`;
 }
 
 const MAPPED = "00000000000000000000ffff";
 
-/** The table writes each four bytes in this machine's order, and so backwards. */
-function inOrder(hex: string): string {
+/** The table writes each 32-bit word in host byte order, here little-endian. */
+function inNetworkOrder(hex: string): string {
   const words = hex.toLowerCase().match(/.{8}/g) ?? [];
   const bytes = words.map((word) => word.match(/../g)!.reverse().join("")).join("");
   return bytes.startsWith(MAPPED) ? bytes.slice(MAPPED.length) : bytes;

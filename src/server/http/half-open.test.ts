@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { describe, expect, it, vi } from "vitest";
-import { createWatch, keyOf, unansweredIn } from "./unanswered.ts";
+import { createHalfOpenDetector, halfOpenIn, keyOf } from "./half-open.ts";
 
 /** As Linux writes it: 127.0.0.1:4600 to 192.0.2.7:50000, sent again so many times. */
 const row = (again: number, state = "01", remote = "070200C0:C350") =>
@@ -12,29 +12,29 @@ const GONE = { localPort: 4600, remoteAddress: "192.0.2.7", remotePort: 50_000 }
 
 describe("a listener that is gone without a word (F15)", () => {
   it("is told by how often the system has sent to it in vain", () => {
-    expect(unansweredIn([HEADER, row(7)].join("\n"))).toEqual([keyOf(GONE)]);
-    expect(unansweredIn([HEADER, row(6)].join("\n"))).toEqual([]);
+    expect(halfOpenIn([HEADER, row(7)].join("\n"))).toEqual([keyOf(GONE)]);
+    expect(halfOpenIn([HEADER, row(6)].join("\n"))).toEqual([]);
     // Only what is open: others are on their way out already.
-    expect(unansweredIn([HEADER, row(9, "04")].join("\n"))).toEqual([]);
-    expect(unansweredIn("")).toEqual([]);
-    expect(unansweredIn("nonsense\n: : : : : : :\n01 01")).toEqual([]);
+    expect(halfOpenIn([HEADER, row(9, "04")].join("\n"))).toEqual([]);
+    expect(halfOpenIn("")).toEqual([]);
+    expect(halfOpenIn("nonsense\n: : : : : : :\n01 01")).toEqual([]);
   });
 
   it("is let go, once, and nobody else is", async () => {
     let table = HEADER;
-    const { add, look } = createWatch(60_000, async () => table);
+    const { watch, check } = createHalfOpenDetector(60_000, async () => table);
     const [gone, beside, other] = [vi.fn(), vi.fn(), vi.fn()];
-    const stop = add(GONE, gone);
-    add(GONE, beside);
-    add({ ...GONE, remotePort: 50_001 }, other);
-    await look();
+    const stop = watch(GONE, gone);
+    watch(GONE, beside);
+    watch({ ...GONE, remotePort: 50_001 }, other);
+    await check();
     expect(gone).not.toHaveBeenCalled();
     table = [HEADER, row(8)].join("\n");
-    await look();
+    await check();
     expect(gone).toHaveBeenCalledTimes(1);
     expect(beside).toHaveBeenCalledTimes(1);
     stop();
-    await look();
+    await check();
     expect(gone).toHaveBeenCalledTimes(1);
     expect(other).not.toHaveBeenCalled();
   });
@@ -42,9 +42,9 @@ describe("a listener that is gone without a word (F15)", () => {
   it("is the same whether its address is written in version 4, mapped or in version 6", () => {
     expect(keyOf({ ...GONE, remoteAddress: "::ffff:192.0.2.7" })).toBe(keyOf(GONE));
     const mapped = "0000000000000000FFFF0000070200C0:C350";
-    expect(unansweredIn(row(7, "01", mapped))).toEqual([keyOf(GONE)]);
+    expect(halfOpenIn(row(7, "01", mapped))).toEqual([keyOf(GONE)]);
     const six = "B80D0120000000000000000001000000:C350";
-    expect(unansweredIn(row(7, "01", six))).toEqual([keyOf({ ...GONE, remoteAddress: "2001:db8::1" })]);
+    expect(halfOpenIn(row(7, "01", six))).toEqual([keyOf({ ...GONE, remoteAddress: "2001:db8::1" })]);
     expect(keyOf({})).toBeUndefined();
   });
 
@@ -54,8 +54,8 @@ describe("a listener that is gone without a word (F15)", () => {
     await new Promise((resolve) => server.once("listening", resolve));
     const client = connect((server.address() as AddressInfo).port, "127.0.0.1");
     const socket = await accepted;
-    expect(unansweredIn(readFileSync("/proc/net/tcp", "latin1"), 0)).toContain(keyOf(socket));
-    expect(unansweredIn(readFileSync("/proc/net/tcp", "latin1"))).not.toContain(keyOf(socket));
+    expect(halfOpenIn(readFileSync("/proc/net/tcp", "latin1"), 0)).toContain(keyOf(socket));
+    expect(halfOpenIn(readFileSync("/proc/net/tcp", "latin1"))).not.toContain(keyOf(socket));
     client.destroy();
     socket.destroy();
     server.close();
