@@ -98,8 +98,14 @@ const HOUR_MS = 3_600_000;
 const REPLAY_APART =
   "A producer either has sessions of its own or replays a recording, never both: make another producer for the recording.";
 
-/** Private, because whoever holds the hub can append to the log past the gate. */
-const hubs = new WeakMap<Producer, Hub>();
+/**
+ * Private, because whoever holds the hub can append to the log past the gate. Shared by all copies of this package in
+ * the process, because the module that `earshot serve` loads may come with a copy of its own.
+ */
+const HUBS = Symbol.for("earshot.hubs");
+const shared = globalThis as { [HUBS]?: WeakMap<Producer, Hub> };
+shared[HUBS] ??= new WeakMap();
+const hubs = shared[HUBS];
 
 /** The hub of a producer, for servers and tests. No entry point exports this. */
 export function hubOf(producer: Producer): Hub {

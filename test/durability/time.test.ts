@@ -60,7 +60,7 @@ describe("a question and its deadline", () => {
     await first.store.close();
     expect(await settledIn(directory)).toEqual(["timed_out by timeout"]);
     const second = await open(directory);
-    expect(listen(second.agent).accept(question)).toBe(false);
+    expect(await listen(second.agent).accept(question)).toBe(false);
     await second.clock.settle();
     await second.store.close();
     expect({ done, settled: await settledIn(directory) }).toEqual({
