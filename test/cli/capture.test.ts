@@ -20,7 +20,7 @@ async function agentHere(options = {}) {
 }
 
 describe("earshot capture", () => {
-  it("writes every event as a line to a file that is its owner's alone", async () => {
+  it("writes every event as a line to a file that only its owner can read", async () => {
     const { agent, serving } = await agentHere();
     const file = folder.path("all.jsonl");
     const capture = begin("capture", serving.http, "-o", file, "--sessions", "2");
@@ -64,13 +64,13 @@ describe("earshot capture", () => {
     expect(await capture.code).toBe(0);
   });
 
-  it("says where to start where no agent is running", async () => {
+  it("says how to start an agent if none is running", async () => {
     const { code, err } = await earshot(["capture"], "", terminal({ env: env() }));
     expect(code).toBe(3);
     expect(err).toContain("or give an address: npx earshot capture http://127.0.0.1:4600");
   });
 
-  it("is nobody an agent would wait for", async () => {
+  it("is not a listener that an agent waits for", async () => {
     const { agent, serving } = await agentHere();
     const capture = begin("capture", serving.http, "--sessions", "1");
     await capture.told("Capturing");
@@ -93,7 +93,7 @@ describe("earshot capture", () => {
     expect(capture.out()).not.toContain("aaep:agent.awaiting.confirmation");
   });
 
-  it("takes the terms it is given", async () => {
+  it("requests the given terms", async () => {
     const { agent, serving } = await agentHere();
     const capture = begin(
       "capture",
@@ -138,7 +138,7 @@ describe("earshot capture", () => {
     await session.complete();
   });
 
-  it("goes on when the line drops, and says so", async () => {
+  it("reconnects when the connection drops, and says so", async () => {
     const { agent, serving } = await agentHere();
     const { port } = serving;
     const file = folder.path("dropped.jsonl");
@@ -154,7 +154,7 @@ describe("earshot capture", () => {
     expect(await capture.code).toBe(0);
   });
 
-  it("believes that it is connected again once the agent speaks, not while it is still leaving", async () => {
+  it("announces a reconnect once the agent speaks, not while it is still shutting down", async () => {
     const accepted = {
       type: "subscription.accepted",
       subscription_id: "sub_1",
@@ -198,7 +198,7 @@ describe("earshot capture", () => {
     await new Promise((resolve) => server.close(resolve));
   });
 
-  it("keeps what cannot be read, so that validate can say why", async () => {
+  it("keeps messages that cannot be parsed, so that validate can say why", async () => {
     const server = createServer((request, response) => {
       if (request.method === "POST") {
         response.setHeader("content-type", "application/json");
@@ -249,7 +249,7 @@ describe("earshot capture", () => {
     expect(stranger.err).toContain("refuses this token");
   });
 
-  it("ends in peace when whoever reads it has gone, and without a terminal", async () => {
+  it("ends without an error when its output pipe is closed, and without a terminal", async () => {
     const { agent, serving } = await agentHere();
     const child = await start(["capture", serving.http], { env: env() });
     let err = "";

@@ -122,7 +122,7 @@ describe("every scenario", () => {
   });
 });
 
-describe("what an assistive technology must survive", () => {
+describe("the edge cases", () => {
   it("gap: a slow listener is told that something was skipped, and is asked in time", async () => {
     const at = world({ ...agreeable, capabilities: { max_events_per_second: 2 } });
     at.demo.play("gap");
@@ -131,7 +131,7 @@ describe("what an assistive technology must survive", () => {
     expect(typesIn(at.ear.events)).toContain("awaiting.confirmation");
   });
 
-  it("two-questions: they stand at the same time, in two sessions", async () => {
+  it("two-questions: both are open at the same time, in two sessions", async () => {
     const at = world();
     at.demo.play("two-questions");
     await at.clock.advance(2_000);
@@ -139,7 +139,7 @@ describe("what an assistive technology must survive", () => {
     await at.demo.stop();
   });
 
-  it("question-withdrawn and dies-mid-question: whoever heard the question hears its end", async () => {
+  it("question-withdrawn and dies-mid-question: a listener that heard the question hears its end", async () => {
     for (const name of ["question-withdrawn", "dies-mid-question"]) {
       const at = world();
       at.demo.play(name);
@@ -221,7 +221,7 @@ describe("the household", () => {
     expect(at.ear.text).toContain("He simulado transferir 200 dólares");
   });
 
-  it("puts the parameters of the request before the person, and nothing runs with others", async () => {
+  it("shows the parameters of the request to the person, and runs only with these", async () => {
     const at = world();
     at.demo.start("Please transfer $1,250.50 to Bob");
     await at.clock.advance(5_000);
@@ -242,7 +242,7 @@ describe("the household", () => {
     expect(typesIn(at.ear.events)).toContain("tool.completed");
   });
 
-  it("refuses an empty or endless request, and more sessions than anyone could follow", async () => {
+  it("refuses an empty or too long request, and too many sessions", async () => {
     const { demo, clock } = world();
     expect(() => demo.start("  ")).toThrow("Give a request, such as");
     expect(() => demo.start("x".repeat(5_000))).toThrow("4000 characters");
@@ -272,7 +272,7 @@ describe("the household", () => {
   });
 });
 
-describe("what is meant", () => {
+describe("matching a request to a scenario", () => {
   const meant: [text: string, name: string][] = [
     ["Hello", "hello"],
     ["book a room", "room"],
@@ -321,7 +321,7 @@ describe("what is meant", () => {
     }
   });
 
-  it("any text at all is some scenario, in some language", () => {
+  it("maps any text to some scenario, in some language", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary", maxLength: 300 }), (text) => {
         expect(SCENARIOS).toContain(matchScenario(text));

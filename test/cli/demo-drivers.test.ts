@@ -1,5 +1,5 @@
 /**
- * Existing AAEP test drivers, with --compat: no handshake, `{"kind":"user_input"}` to begin with, and little patience. Such
+ * Existing AAEP test drivers, with --compat: no handshake, `{"kind":"user_input"}` as the first message, and short timeouts. Such
  * a driver takes the first message for its receipt, gives up on a silence of two seconds, and reads only so many events.
  */
 import { describe, expect, it } from "vitest";
@@ -119,7 +119,7 @@ describe.each([
   ["HTTP", overHttp],
   ["WebSocket", overWebSocket],
 ] as const)("a driver over %s", (_name, open) => {
-  it("gets through its prompts at the demo's own pace, within its patience", async () => {
+  it("gets through its prompts at the demo's own speed, within its timeouts", async () => {
     const demo = await startDemo(["--compat", "--insecure-loopback", "--speed", "1"]);
     const driver = await open(demo);
     const told = async (text: string, most: number, answers = {}) =>
@@ -183,7 +183,7 @@ describe.each([
   });
 });
 
-it("without --compat nobody takes user_input", async () => {
+it("ignores user_input without --compat", async () => {
   const demo = await startDemo(["--insecure-loopback"]);
   const body = JSON.stringify({ kind: "user_input", text: "Hello" });
   const answer = await fetch(`${demo.http}/messages`, { method: "POST", body });

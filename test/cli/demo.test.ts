@@ -139,7 +139,7 @@ describe("earshot demo --json", () => {
     }
   });
 
-  it("goes on after it was killed: the question is the same, and a yes does once what it was asked about", async () => {
+  it("resumes after it was killed: the question is the same, and a yes runs the act once", async () => {
     const data = ownRuntime();
     const first = await startDemo(["--data", data]);
     const before = await subscribe(first.http, { ...token(first), reconnect: false });
@@ -175,7 +175,7 @@ describe("earshot demo --json", () => {
     expect(await second.end()).toBe(0);
   });
 
-  it("a second one on the same store is refused in words, and the first goes on", async () => {
+  it("refuses a second demo on the same store with a message, and the first continues", async () => {
     const data = ownRuntime();
     const demo = await startDemo(["--data", data]);
     const second = await watch(["demo", "--port", "0", "--json", "--data", data]);
@@ -187,7 +187,7 @@ describe("earshot demo --json", () => {
     expect(await demo.end()).toBe(0);
   });
 
-  it("--scenario plays as soon as somebody listens, and not before", async () => {
+  it("--scenario plays as soon as a listener connects, and not before", async () => {
     const demo = await startDemo(["--scenario", "tour"]);
     const subscriber = await subscribe(demo.ws, token(demo));
     subscriber.on("confirmation", (ask) => void ask.accept());
@@ -205,7 +205,7 @@ describe("earshot demo --json", () => {
     expect(await demo.end()).toBe(0);
   });
 
-  it("ends when nobody reads its line", async () => {
+  it("ends when its output pipe is closed", async () => {
     const demo = await watch(["demo", "--port", "0", "--json"]);
     demo.child.stdout.destroy();
     expect(await demo.ended).toBe(0);
@@ -224,7 +224,7 @@ describe("earshot demo without a terminal", () => {
     expect(await demo.ended).toBe(0);
   });
 
-  it("takes another port if the usual one is taken, and says so", async () => {
+  it("uses another port if the default one is in use, and says so", async () => {
     // Either this test has the port or somebody else does.
     const holder = createServer().on("error", () => undefined);
     await new Promise<void>((resolve) => {
@@ -238,7 +238,7 @@ describe("earshot demo without a terminal", () => {
     await new Promise((resolve) => holder.close(resolve));
   });
 
-  it("does not take another port than the one it was given", async () => {
+  it("never uses another port than the given one", async () => {
     const holder = createServer();
     await new Promise<void>((resolve) => holder.listen(0, "127.0.0.1", resolve));
     const { port } = holder.address() as { port: number };
@@ -274,7 +274,7 @@ describe("earshot demo without a terminal", () => {
     expect(err).toContain(says);
   });
 
-  it("says that a file is no directory for the log", async () => {
+  it("reports that a file is not a directory for the log", async () => {
     const { code, err, out } = await earshot(["demo", "--port", "0", "--data", "package.json"]);
     expect([code, out]).toEqual([1, ""]);
     expect(err).toMatch(/^earshot: No log can be kept in \S+package\.json: .* Name a directory/);
@@ -341,7 +341,7 @@ describe("earshot demo in a terminal", () => {
     expect(await at.ended).toBe(0);
   });
 
-  it("a yes or no that is assumed is said as a word", async () => {
+  it("says an assumed yes or no as a word", async () => {
     const at = sitDown("--scenario", "two-questions");
     await at.shows("the agent assumes: no.");
     at.interrupt("closed pipe");

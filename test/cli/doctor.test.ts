@@ -32,7 +32,7 @@ async function findings(
 }
 
 describe.skipIf(process.platform !== "linux")("earshot doctor", () => {
-  it("says of everything that is missing what it is for and what to do", async () => {
+  it("says what each missing program is for and how to install it", async () => {
     const { code, of } = await findings();
     expect(code).toBe(0);
     for (const about of ["Speech", "Braille", "Browser", "Agents"]) {
@@ -55,7 +55,7 @@ describe.skipIf(process.platform !== "linux")("earshot doctor", () => {
     expect((await findings()).of("Speech").found).toContain("speech-dispatcher");
   });
 
-  it("A23: calls a directory wrong that others could use, and exits with 1", async () => {
+  it("A23: reports a directory that other users can access, and exits with 1", async () => {
     for (const name of ["aaep", "earshot"]) {
       mkdirSync(join(runtime, name));
       chmodSync(join(runtime, name), 0o755);
@@ -80,12 +80,12 @@ describe.skipIf(process.platform !== "linux")("earshot doctor", () => {
     expect(mended.of("Sockets").found).toBe(`${join(runtime, "aaep")} is private to you.`);
   });
 
-  it("calls a path wrong that is too long for sockets", async () => {
+  it("reports a path that is too long for sockets", async () => {
     const long = join(runtime, "x".repeat(100));
     expect((await findings({ XDG_RUNTIME_DIR: long })).of("Sockets")).toMatchObject({ state: "wrong" });
   });
 
-  it("lists the agents that are running, and passes over what dead ones left", async () => {
+  it("lists running agents, and ignores files of dead ones", async () => {
     const { serving } = await startAgent();
     writeFileSync(join(runtime, "earshot", "old-1.json"), "{}", { mode: 0o600 });
     const { of } = await findings();
@@ -94,7 +94,7 @@ describe.skipIf(process.platform !== "linux")("earshot doctor", () => {
     await serving.close();
   });
 
-  it("tells it in lines that stand for themselves, the sum last", async () => {
+  it("prints one self-contained line per finding, then a total", async () => {
     const { code, out } = await earshot(["doctor"], "", terminal({ env: { ...env(), LANG: "C" } }));
     expect(code).toBe(0);
     const lines = out.trimEnd().split("\n");

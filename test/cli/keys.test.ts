@@ -9,7 +9,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const path = (name: string): string => join(folder, name);
 
 describe("earshot keys", () => {
-  it("MAN-08: makes a key nobody else can read, and prints its public half", async () => {
+  it("MAN-08: creates a key that only its owner can read, and prints its public half", async () => {
     const file = path("signing.json");
     const { code, out, err } = await earshot(["keys", "-o", file]);
     expect(code).toBe(0);
@@ -25,12 +25,12 @@ describe("earshot keys", () => {
     expect(JSON.parse(again.out)).toEqual(shared);
   });
 
-  it("names the key as asked", async () => {
+  it("uses the given key id", async () => {
     const { out } = await earshot(["keys", "-o", path("named.json"), "--kid", "planner-2026"]);
     expect(JSON.parse(out).keys[0].kid).toBe("planner-2026");
   });
 
-  it("never writes over a file, nor through a link", async () => {
+  it("never overwrites a file, directly or through a link", async () => {
     writeFileSync(path("precious.json"), "precious");
     const { code, err, out } = await earshot(["keys", "-o", path("precious.json")]);
     expect(code).toBe(2);

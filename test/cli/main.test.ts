@@ -3,14 +3,14 @@ import { COMMANDS } from "../../src/cli/commands.ts";
 import { earshot, runProgram, terminal } from "./support.ts";
 
 describe("earshot", () => {
-  it("says what it is and what can be called, and that nothing was", async () => {
+  it("prints its help and fails if no command is given", async () => {
     const { code, out, err } = await earshot([]);
     expect(code).toBe(2);
     expect(out).toBe("");
     for (const name of Object.keys(COMMANDS)) expect(err).toContain(`  ${name}: `);
   });
 
-  it("tells its version and its help on standard output", async () => {
+  it("prints its version and its help on standard output", async () => {
     expect(await earshot(["--version"])).toMatchObject({ code: 0, out: "0.0.0-test\n" });
     const { code, out } = await earshot(["--help"]);
     expect(code).toBe(0);
@@ -18,7 +18,7 @@ describe("earshot", () => {
     expect(await earshot(["help"])).toMatchObject({ code: 0, out });
   });
 
-  it("guesses at a misspelt command", async () => {
+  it("suggests a command for a misspelled one", async () => {
     const { code, err } = await earshot(["lisen"]);
     expect(code).toBe(2);
     expect(err).toContain('There is no command "lisen". Did you mean "npx earshot listen"?');

@@ -29,7 +29,7 @@ afterAll(async () => {
 });
 
 describe("earshot manifest", () => {
-  it("MAN-01: prints what an agent says about itself, from any of its addresses", async () => {
+  it("MAN-01: prints the manifest of an agent, from any of its addresses", async () => {
     for (const address of [serving.http, serving.ws, serving.unix!]) {
       const { code, out, err } = await earshot(["manifest", address]);
       expect(code, err).toBe(0);
@@ -37,7 +37,7 @@ describe("earshot manifest", () => {
     }
   });
 
-  it("MAN-08: signs, and verifies against keys one trusts", async () => {
+  it("MAN-08: signs, and verifies against trusted keys", async () => {
     const { out } = await earshot(["manifest", serving.http]);
     writeFileSync(path("manifest.json"), out);
     const signed = await earshot([

@@ -61,7 +61,7 @@ const one = folder.path("one.jsonl");
 beforeAll(() => record(one));
 
 describe("earshot replay", () => {
-  it("yields, captured again and again, the same events apart from ids, tokens and timestamps", async () => {
+  it("captured and replayed repeatedly, gives the same events except for ids, tokens and timestamps", async () => {
     const first = eventsIn(one);
     expect(first.map(({ type }) => type)).toContain("aaep:agent.awaiting.confirmation");
     expect(first.map(({ type }) => type)).toContain("aaep:agent.awaiting.clarification");
@@ -85,7 +85,7 @@ describe("earshot replay", () => {
       expect(await earshot(["validate", "--strict", "--complete", file])).toMatchObject({ code: 0, out: "" });
   });
 
-  it("waits for its first listener, however late, who misses nothing and whose answers are refused", async () => {
+  it("waits for its first listener, which misses nothing and whose answers are refused", async () => {
     const replay = begin("replay", one, "--port", "0", "--speed", "1000");
     const http = /listener at (\S+)/.exec(await replay.shows("earshot listen"))![1]!;
     expect(replay.out()).toMatch(/one\.jsonl: \d+ events, 1 session, \d+ seconds? long\./);
@@ -118,7 +118,7 @@ describe("earshot replay", () => {
     expect(replay.err()).toContain("The replay is complete.");
   });
 
-  it("goes event by event with --step", async () => {
+  it("sends one event per Enter with --step", async () => {
     const replay = begin("replay", one, "--port", "0", "--json", "--step");
     const { http, token } = ready(await replay.shows("\n"));
     const listener = await subscribe(http, { token, coalesce_boundaries: ["none"] });
@@ -137,7 +137,7 @@ describe("earshot replay", () => {
     expect(await replay.code).toBe(0);
   });
 
-  it("leaves out what cannot be sent, says which lines, and exits with 1", async () => {
+  it("skips what cannot be sent, says which lines, and exits with 1", async () => {
     const [first, ...rest] = readFileSync(one, "utf8").split("\n").filter(Boolean);
     const file = folder.path("broken.jsonl");
     const close = '{"type":"subscription.close","subscription_id":"sub_1","reason_code":"bye"}';
@@ -155,7 +155,7 @@ describe("earshot replay", () => {
     expect(await replay.code).toBe(1);
   });
 
-  it("replays what begins inside a session", async () => {
+  it("replays a recording that starts in the middle of a session", async () => {
     const file = folder.path("middle.jsonl");
     const lines = readFileSync(one, "utf8").split("\n").filter(Boolean);
     writeFileSync(file, `${lines.slice(4).join("\n")}\n`);
@@ -206,7 +206,7 @@ describe("earshot replay", () => {
 });
 
 describe("the pace of a replay", () => {
-  it("keeps the distances, at any speed, however long each event takes", () =>
+  it("keeps the delays between events, at any speed, however long each event takes", () =>
     fc.assert(
       fc.property(
         fc.array(fc.nat(100_000), { minLength: 1, maxLength: 20 }),
@@ -229,7 +229,7 @@ describe("the pace of a replay", () => {
       ),
     ));
 
-  it("waits for no time that has passed already", () => {
+  it("does not wait for a time that has already passed", () => {
     const pace = createPace(1);
     expect(pace.wait(1_000, 0)).toBe(0);
     expect(pace.wait(2_000, 0)).toBe(1_000);
@@ -240,7 +240,7 @@ describe("the pace of a replay", () => {
 });
 
 describe("relaying a recording", () => {
-  it("tells any legal session as it was, questions included, and takes no answer to them", () =>
+  it("relays any valid session unchanged, including questions, and accepts no answer to them", () =>
     fc.assert(
       fc.asyncProperty(legalSession(), async (session) => {
         const producer = createProducer({ agent_id: "replay" });

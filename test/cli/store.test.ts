@@ -1,4 +1,4 @@
-/** `earshot serve`, `earshot log` and `earshot audit`: from an agent of one's own to what is left of it on disk. */
+/** `earshot serve`, `earshot log` and `earshot audit`: running an agent from a module, and reading its log and audit record. */
 import type { ChildProcessWithoutNullStreams } from "node:child_process";
 import { generateKeyPairSync, sign } from "node:crypto";
 import { once } from "node:events";
@@ -103,7 +103,7 @@ async function written(directory: string, entries = 3) {
 }
 
 describe("earshot serve", () => {
-  it("serves a module with a log on disk, ends with Ctrl+C, and goes on in the same log", async () => {
+  it("serves a module with a log on disk, ends with Ctrl+C, and continues in the same log", async () => {
     const data = join(folder, "served");
     const child = await serving([agent, "--data", data]);
     const log = await earshot(["log", "--data", data]);
@@ -182,7 +182,7 @@ describe("earshot serve", () => {
 });
 
 describe("a directory no log can be kept in", () => {
-  it.skipIf(process.platform !== "linux")("is named at once, with what to do (F04)", async () => {
+  it.skipIf(process.platform !== "linux")("is reported at once, with what to do (F04)", async () => {
     const file = join(folder, "file");
     writeFileSync(file, "");
     for (const data of [
@@ -205,7 +205,7 @@ describe("a directory no log can be kept in", () => {
     }
   });
 
-  it("is made where it is missing, with all those above it, by several at once", async () => {
+  it("is created if it is missing, with its parents, even by several processes at once", async () => {
     const deep = join(folder, "deep", "er", "est");
     await Promise.all(Array.from({ length: 8 }, () => nodeFiles.ensureDirectory(deep)));
     expect(statSync(deep).mode & 0o777).toBe(0o700);
@@ -214,7 +214,7 @@ describe("a directory no log can be kept in", () => {
 });
 
 describe("earshot log", () => {
-  it("shows a line for each entry, a session, from a place on, or JSON without tokens", async () => {
+  it("shows one line per entry, one session, entries from a position on, or JSON without tokens", async () => {
     const data = join(folder, "shown");
     await written(data);
     const all = await earshot(["log", "--data", data]);
@@ -278,7 +278,7 @@ describe("earshot log", () => {
     expect({ code, errors }).toEqual({ code: 0, errors: "" });
   });
 
-  it("F06: backs up and restores, as another log", async () => {
+  it("F06: backs up and restores, as a new log", async () => {
     const data = join(folder, "kept");
     await written(data);
     const copy = join(folder, "copy");

@@ -27,7 +27,7 @@ const results = (out: string): { line: number; ok: boolean; errors: unknown[]; w
     .map((line) => JSON.parse(line));
 
 describe("earshot validate", () => {
-  it("says nothing but a summary where all is well", async () => {
+  it("prints only a summary if everything is valid", async () => {
     const { code, out, err } = await earshot([
       "validate",
       "--messages-only",
@@ -38,7 +38,7 @@ describe("earshot validate", () => {
     expect(code).toBe(0);
   });
 
-  it("names file, line, place, what is wrong and the ruling, and exits with 1", async () => {
+  it("prints file, line, JSON pointer, problem and ruling, and exits with 1", async () => {
     const path = file("bad.jsonl", lines(started, { ...started, event_id: "started-1" }));
     const { code, out, err } = await earshot(["validate", "--messages-only", path]);
     expect(code).toBe(1);
@@ -48,7 +48,7 @@ describe("earshot validate", () => {
     expect(err).toBe("Checked 2 messages. Not valid: 1.\n");
   });
 
-  it("warns of what a careful agent would not send, and with --strict refuses it", async () => {
+  it("warns of what a careful agent would not send, and reports it as an error with --strict", async () => {
     const { localization_hints: _, ...bare } = started as Record<string, unknown>;
     const path = file("bare.jsonl", lines(bare));
     const usual = await earshot(["validate", path]);
@@ -70,7 +70,7 @@ describe("earshot validate", () => {
     expect(out).toMatch(/\(SEQ-03\)\n {4}SEQ-03: \S+/);
   });
 
-  it("reads JSON Lines, arrays, documents over many lines, and several in a row, with the right lines", async () => {
+  it("reads JSON Lines, arrays, multi-line documents and several in sequence, with correct line numbers", async () => {
     const pretty = JSON.stringify(started, undefined, 2);
     const height = pretty.split("\n").length;
     const cases: [string, number[]][] = [
@@ -94,7 +94,7 @@ describe("earshot validate", () => {
     }
   });
 
-  it("reads the same messages however the bytes are cut", () =>
+  it("reads the same messages however the bytes are chunked", () =>
     fc.assert(
       fc.asyncProperty(
         fc.array(fc.jsonValue({ maxDepth: 3 }), { minLength: 1, maxLength: 5 }),
@@ -124,7 +124,7 @@ describe("earshot validate", () => {
       { numRuns: 300 },
     ));
 
-  it("goes on after a line that is no JSON, and says which", async () => {
+  it("continues after a line that is not JSON, and says which one", async () => {
     const { code, out } = await earshot(["validate"], `{"type":\n${lines(started)}nonsense\n`);
     expect(code).toBe(1);
     expect(out.split("\n").map((line) => line.slice(0, 24))).toEqual([
@@ -151,13 +151,13 @@ describe("earshot validate", () => {
     expect(out).toContain("warning: There is a byte order mark; send one RFC 8259 JSON object. (ENV-33)");
   });
 
-  it("refuses to call nothing valid", async () => {
+  it("does not call empty input valid", async () => {
     const { code, out } = await earshot(["validate"], "\n");
     expect(code).toBe(1);
     expect(out).toContain("There is no message here.");
   });
 
-  it("takes a message that is too large for what it is, and keeps none of the rest", async () => {
+  it("reports a message that is too large, and does not buffer the rest of it", async () => {
     const huge = JSON.stringify({ ...started, summary_normal: "x".repeat(3_000_000) });
     const { code, out } = await earshot(["validate", "--messages-only"], `${huge}\n${lines(started)}`);
     expect(code).toBe(1);
@@ -165,7 +165,7 @@ describe("earshot validate", () => {
     expect(out).not.toContain(":2:");
   });
 
-  it("holds --type and --extension against every message", async () => {
+  it("checks --type and --extension on every message", async () => {
     const manifest = await earshot(["validate", "--type", "aaep:producer.manifest"], lines(started));
     expect(manifest.out).toContain(
       "error at /type: This is aaep:agent.session.started, not aaep:producer.manifest.",
@@ -175,7 +175,7 @@ describe("earshot validate", () => {
     expect(err).toContain("--extension takes PREFIX=ADDRESS");
   });
 
-  it("demands with --complete that sessions begin and end in the file", async () => {
+  it("requires sessions to start and end in the file with --complete", async () => {
     const scribe = createScribe();
     const middle = [
       scribe.event("session.started"),
@@ -200,7 +200,7 @@ describe("earshot validate", () => {
     expect((await earshot(["validate", "--strict", "--tolerant"])).code).toBe(2);
   });
 
-  it("writes nothing to a terminal that could change what is shown", async () => {
+  it("escapes control characters before it prints them", async () => {
     const nasty = "haptic:\u202epulse";
     const { out } = await earshot(
       ["validate"],
@@ -210,7 +210,7 @@ describe("earshot validate", () => {
   });
 });
 
-describe("earshot validate beside the library", () => {
+describe("earshot validate compared with the library", () => {
   const verdicts = async (messages: readonly string[], ...flags: string[]) => {
     const { out } = await earshot(
       ["validate", "--json", "--messages-only", ...flags],
@@ -264,7 +264,7 @@ describe("earshot validate beside the library", () => {
       expect((await earshot(["validate", file(name, text)])).code, name).toBe(0);
   });
 
-  it("finds in any legal session nothing, and after a change what the library finds", () =>
+  it("finds nothing in any valid session, and finds the same as the library after a change", () =>
     fc.assert(
       fc.asyncProperty(legalSession({ extension: true }), fc.nat(), fc.nat(), async (session, from, to) => {
         expect((await earshot(["validate", "--strict", "--complete"], lines(...session))).out).toBe("");
@@ -296,7 +296,7 @@ describe("earshot validate as a program", () => {
     expect(at.err()).toContain("Stopped after");
   });
 
-  it("ends in peace when whoever reads its results has gone", async () => {
+  it("ends without an error when its output pipe is closed", async () => {
     const child = await start(["validate", "--json"]);
     let err = "";
     child.stderr.on("data", (chunk) => {
