@@ -7,7 +7,7 @@ import { systemClock } from "../protocol/clock.ts";
 import { closeReason } from "../protocol/close-reasons.ts";
 import { EarshotError, type Issue, ProtocolError } from "../protocol/errors.ts";
 import { EXTENSION_PREFIX, EXTENSION_URI, type ResumePoint } from "../protocol/extension.ts";
-import { createReader } from "../protocol/reader.ts";
+import { createStreamParser } from "../protocol/parse.ts";
 import {
   AAEP_VERSION,
   type AgentEvent,
@@ -124,7 +124,7 @@ export class Subscriber implements AsyncIterable<AgentEvent> {
   readonly #options: SubscribeOptions;
   readonly #clock: Clock;
   readonly #received = new Deduplicator();
-  readonly #read = createReader();
+  readonly #read = createStreamParser();
   readonly #handlers = new Map<keyof SubscriberEvents, Set<Handler<never>>>();
   readonly #queue = new EventQueue<AgentEvent>({
     most: MOST_WAITING,

@@ -1,6 +1,6 @@
 // Events of a producer that gets one thing wrong: whatever still passes for an event is heard without a stumble.
 import { describe, expect, it } from "vitest";
-import { createReader } from "../../src/protocol/reader.ts";
+import { createStreamParser } from "../../src/protocol/parse.ts";
 import type { AgentEvent } from "../../src/protocol/types.ts";
 import { terminalLine } from "../../src/voices/terminal.ts";
 import { Ear, type Fields } from "./support.ts";
@@ -142,7 +142,7 @@ describe.each(Object.entries(SAMPLES))("an event of type %s with one thing wrong
     const variants = places(sample).flatMap((path) => WRONG.map((value) => changed(sample, path, value)));
     let heard = 0;
     for (const [index, variant] of variants.entries()) {
-      const parsed = createReader()(JSON.stringify(variant));
+      const parsed = createStreamParser()(JSON.stringify(variant));
       if (!parsed.ok || parsed.kind === "message") continue;
       heard++;
       const settings = { load: (["low", "medium", "high"] as const)[index % 3]!, pace_wpm: 300 };

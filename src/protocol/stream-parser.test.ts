@@ -3,8 +3,7 @@ import vm from "node:vm";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { RECEIVE_LIMITS } from "./limits.ts";
-import { parse } from "./parse.ts";
-import { createReader } from "./reader.ts";
+import { createStreamParser, parse } from "./parse.ts";
 
 const envelope = {
   "@context": "https://aaep-protocol.org/context/v1",
@@ -26,8 +25,8 @@ const own = {
 };
 const written = (...parts: object[]): string => JSON.stringify(Object.assign({}, ...parts));
 const read = (texts: readonly string[]) => {
-  const reader = createReader();
-  return texts.map((text) => reader(text));
+  const parser = createStreamParser();
+  return texts.map((text) => parser(text));
 };
 const parsed = (texts: readonly string[]) => texts.map((text) => parse(text, { mode: "tolerant" }));
 
@@ -125,8 +124,8 @@ describe("reading text as it is streamed", () => {
   it("keeps nothing alive but what was read, however much came with it", () => {
     v8.setFlagsFromString("--expose-gc");
     const collect = vm.runInNewContext("gc") as () => void;
-    const reader = createReader();
-    reader(written(envelope, own));
+    const parser = createStreamParser();
+    parser(written(envelope, own));
     const kept: unknown[] = [];
     collect();
     const before = process.memoryUsage().heapUsed;
@@ -135,7 +134,7 @@ describe("reading text as it is streamed", () => {
       const timestamp = new Date(1.7e12 + n).toISOString();
       const text = written(envelope, own, { event_id: `evt_0123456789abcdef${n}`, timestamp, chunk });
       const arrived = new TextDecoder().decode(Buffer.from(`${text}\n${"x".repeat(200_000)}`));
-      const result = reader(arrived.slice(0, arrived.indexOf("\n")));
+      const result = parser(arrived.slice(0, arrived.indexOf("\n")));
       if (!result.ok) throw new Error("It is fine.");
       kept.push(result.message);
     }
