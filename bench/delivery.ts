@@ -7,7 +7,8 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import type { Terms } from "../src/protocol/negotiate.ts";
-import { createSegmenter, SENTENCE, WORD } from "../src/text/segmenter/segmenter.ts";
+import { SENTENCE, WORD } from "../src/text/segmenter/scan-state.ts";
+import { createSegmenter } from "../src/text/segmenter/segmenter.ts";
 import { createHall, fill } from "./_hall.ts";
 import { median, print } from "./_report.ts";
 import { createRandom, distinctShape, type Event, mixedRates, type Script, writeScript } from "./_session.ts";

@@ -24,7 +24,7 @@ export function byId<Kind extends HTMLElement = HTMLElement>(id: string): Kind {
 const two = (value: number): string => String(value).padStart(2, "0");
 
 /** Local time, to the millisecond. */
-export function clockTime(at: number): string {
+function clockTime(at: number): string {
   const date = new Date(at);
   if (Number.isNaN(at)) return "no time";
   const seconds = `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;

@@ -11,7 +11,7 @@ export interface ListenerKind {
 
 const QUIET = { include: ["*"], exclude: ["aaep:agent.state.*", "aaep:agent.progress.*"] };
 /** Requesting this rate lifts the limit; omitting the field would leave it unchanged. */
-export const NO_LIMIT = 100_000;
+const NO_LIMIT = 100_000;
 
 const languages = (): string[] => [...(navigator.languages.length > 0 ? navigator.languages : ["en"])];
 

@@ -5,7 +5,7 @@ import { build } from "esbuild";
 import { root } from "../run.mjs";
 
 /** Entry points that must run in browsers and workers, with the size each promises (min+gzip), if any. */
-export const BROWSER_ENTRIES = {
+const BROWSER_ENTRIES = {
   "src/protocol/index.ts": 15 * 1024,
   "src/protocol/lifecycle.ts": 6 * 1024,
   "src/delivery/index.ts": undefined,

@@ -11,7 +11,8 @@ import type {
   OutputStreaming,
   StateChanged,
 } from "../protocol/types.ts";
-import { type BoundaryLevel, createSegmenter, type Segmenter, WORD } from "../text/segmenter/segmenter.ts";
+import { WORD } from "../text/segmenter/scan-state.ts";
+import { type BoundaryLevel, createSegmenter, type Segmenter } from "../text/segmenter/segmenter.ts";
 import type { LogEntry } from "./entry.ts";
 import { variantsOf } from "./shape.ts";
 

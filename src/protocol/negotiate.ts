@@ -19,7 +19,7 @@ import {
   type Verbosity,
 } from "./types.ts";
 
-export const VERBOSITIES: readonly Verbosity[] = ["terse", "normal", "detailed"];
+const VERBOSITIES: readonly Verbosity[] = ["terse", "normal", "detailed"];
 const LOADS: readonly CognitiveLoad[] = ["low", "medium", "high"];
 
 /** Requesting this rate removes the limit: renegotiation cannot remove a field by omitting it (CON-19). */

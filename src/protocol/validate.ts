@@ -155,15 +155,15 @@ export const any = (options: readonly Node[]): AnyOfNode => ({
 });
 
 /** Whether a value is one of the wanted values, or a list that contains one. */
-export const meets = (value: unknown, wanted: readonly unknown[]): boolean =>
+const meets = (value: unknown, wanted: readonly unknown[]): boolean =>
   Array.isArray(value) ? wanted.some((item) => value.includes(item)) : wanted.includes(value);
 
-export function applies({ when }: Rule, value: Record<string, unknown>): boolean {
+function applies({ when }: Rule, value: Record<string, unknown>): boolean {
   for (const key in when) if (!meets(value[key], when[key]!)) return false;
   return true;
 }
 
-export const keeps = ({ then, need }: Rule, value: Record<string, unknown>): boolean =>
+const keeps = ({ then, need }: Rule, value: Record<string, unknown>): boolean =>
   need.every((key) => value[key] !== undefined) &&
   Object.keys(then).every((key) => value[key] === undefined || meets(value[key], then[key]!));
 

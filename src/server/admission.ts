@@ -25,7 +25,7 @@ export const DENIED = {
   reason_message: "Your credentials are valid, but you have no access to this agent. Ask whoever runs it.",
 } as const;
 
-export const authenticationFailed =
+const authenticationFailed =
   (log: Logger) =>
   (error: unknown): void =>
     log("error", "authentication_failed", { message: "`auth` threw, so the caller was refused.", error });

@@ -134,7 +134,7 @@ export function addressesIn(manifest: ProducerManifest, base?: string): string[]
 }
 
 /** Tries several transports to one agent in turn (TRN-14), starting with the one that worked last. Each does its own handshake. */
-export function withFallback(transports: readonly [ClientTransport, ...ClientTransport[]]): ClientTransport {
+function withFallback(transports: readonly [ClientTransport, ...ClientTransport[]]): ClientTransport {
   let order = [...transports];
   return {
     get name() {

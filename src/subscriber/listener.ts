@@ -34,7 +34,7 @@ export interface Listener {
 }
 
 /** Hands the announcer's outgoing messages to `send` and reports what became of each. Says how many there were. */
-export function sendOutgoing(
+function sendOutgoing(
   announcer: Announcer,
   send: (message: Outgoing) => Promise<boolean | undefined>,
   { clock = systemClock, changed }: ListenerOptions,

@@ -77,7 +77,7 @@ class Frames {
 
 const isType = (type: string) => (frame: Frame) => frame.json.type === type;
 
-export async function callSse(
+async function callSse(
   hall: Hall,
   { request = requestWith(), principal = LOCAL, resume }: Calling = {},
 ): Promise<Caller> {
@@ -113,7 +113,7 @@ export async function callSse(
   return { ...base, socket, ended, drop: () => void socket.destroy() };
 }
 
-export function callWebSocket(
+function callWebSocket(
   hall: Hall,
   { request = requestWith(), principal = LOCAL, resume }: Calling = {},
 ): Promise<Caller> {

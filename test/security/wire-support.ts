@@ -65,10 +65,7 @@ export interface Call {
   tls?: Record<string, unknown>;
 }
 
-export function start(
-  url: string,
-  { method = "GET", token, headers = {}, body, tls = {} }: Call,
-): ClientRequest {
+function start(url: string, { method = "GET", token, headers = {}, body, tls = {} }: Call): ClientRequest {
   const make = url.startsWith("https:") ? httpsRequest : httpRequest;
   return make(url, {
     method,

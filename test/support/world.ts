@@ -17,7 +17,7 @@ export const REGISTRY = {
 };
 
 /** Bytes that look random and are not. */
-export function countingBytes(seed = 1): (length: number) => Uint8Array {
+function countingBytes(seed = 1): (length: number) => Uint8Array {
   let state = seed;
   return (length) =>
     Uint8Array.from({ length }, () => {

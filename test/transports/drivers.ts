@@ -23,7 +23,7 @@ import { createIpcClient } from "../../src/transports/ipc/client.ts";
 import { createStdioClient } from "../../src/transports/stdio/client.ts";
 import type { Driver, EarOptions, Wire } from "../support/driver.ts";
 
-export const LOCAL: Principal = { id: "local", role: "reply", audiences: "all" };
+const LOCAL: Principal = { id: "local", role: "reply", audiences: "all" };
 
 /** One agent on the desk: a socket for each person, since a socket knows one person only. */
 class Desk {
@@ -85,7 +85,7 @@ class Desk {
 }
 
 /** Within one process the kernel hands bytes over at once; each hop is a turn or two of the loop. */
-export const turns = async (count = 24): Promise<void> => {
+const turns = async (count = 24): Promise<void> => {
   for (let i = 0; i < count; i++) await new Promise((resolve) => setImmediate(resolve));
 };
 

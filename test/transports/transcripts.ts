@@ -323,9 +323,9 @@ export async function transcript(kind: Kind): Promise<string> {
   return `### ${kind.title}\n\n${kind.notes}\n\n\`\`\`text\n${lines.join("\n")}\n\`\`\`\n`;
 }
 
-export const BEGIN =
+const BEGIN =
   "<!-- transcripts: made by scripts/transcripts.mjs, checked by test/transports/wire.test.ts -->";
-export const END = "<!-- /transcripts -->";
+const END = "<!-- /transcripts -->";
 
 const TABLE_BEGIN =
   "<!-- behaviours: made by scripts/transcripts.mjs, each tested by test/transports/behaviours.test.ts -->";

@@ -228,7 +228,7 @@ export interface Audience {
 const LOST_MS = 65_000;
 
 /** `subscriptions` returns their number, including disconnected ones that can still resume. */
-export function createAudience(subscriptions: () => number): Audience {
+function createAudience(subscriptions: () => number): Audience {
   let come = () => {};
   let leave: (() => void) | undefined;
   let again: NodeJS.Timeout | undefined;

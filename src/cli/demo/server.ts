@@ -175,10 +175,7 @@ const POLL_MS = 25;
  * Existing test drivers send `{"kind":"user_input","text":…}` and take the next message as the acknowledgement. So they get
  * one, which is not an event, before the session's own events.
  */
-export function createTestDriverHook(
-  demo: Demo,
-  clock: Clock,
-): (value: unknown, who: unknown, send: Send) => void {
+function createTestDriverHook(demo: Demo, clock: Clock): (value: unknown, who: unknown, send: Send) => void {
   const start = (text: string, send: Send): void => {
     try {
       send({ kind: "user_input.received", session_id: demo.start(text) });

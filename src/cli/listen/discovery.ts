@@ -186,7 +186,7 @@ export const oneLine = (text: string): string => neutralize(text).text.replaceAl
 /** At most so many whole characters. */
 export const shorten = (text: string, most: number): string => Array.from(text).slice(0, most).join("");
 
-export const shortName = (text: string): string => shorten(oneLine(text), LONGEST_NAME);
+const shortName = (text: string): string => shorten(oneLine(text), LONGEST_NAME);
 
 /** Without sentence ends: what follows a sentence end inside a name could pass for our own words. */
 export const nameOf = (subscriber: Subscriber): string => {

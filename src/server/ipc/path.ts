@@ -18,7 +18,7 @@ interface Surroundings {
   readonly uid: number;
 }
 
-export const surroundings = (): Surroundings => ({
+const surroundings = (): Surroundings => ({
   platform: process.platform,
   env: process.env,
   home: homedir(),

@@ -2,7 +2,8 @@
 // however the text arrives, and the same cost at the end of a long text as at its beginning.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type BoundaryLevel, createSegmenter, PARAGRAPH, SENTENCE, segmentText, WORD } from "./segmenter.ts";
+import { PARAGRAPH, SENTENCE, WORD } from "./scan-state.ts";
+import { type BoundaryLevel, createSegmenter, segmentText } from "./segmenter.ts";
 
 type Boundary = [offset: number, level: BoundaryLevel];
 

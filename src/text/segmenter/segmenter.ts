@@ -94,8 +94,6 @@ import {
 } from "./sentence-rules.ts";
 import { beginUnspaced, inUnspaced } from "./unspaced-words.ts";
 
-export { PARAGRAPH, SENTENCE, WORD } from "./scan-state.ts";
-
 /** 1 word, 2 sentence, 3 paragraph. */
 export type BoundaryLevel = 1 | 2 | 3;
 
