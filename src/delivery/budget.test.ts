@@ -1,4 +1,4 @@
-/** When a subscription may send (5.6.1; CON-06, CON-23). */
+/** Rate limit (token bucket) and pace of a subscription (5.6.1; CON-06, CON-23). */
 import { describe, expect, it } from "vitest";
 import {
   allowsBurst,
@@ -10,7 +10,7 @@ import {
   spend,
 } from "./budget.ts";
 
-/** Sends as early as the budget allows, as many as it can until a time. */
+/** Sends as early as the rate limit allows, as many as possible until a time. */
 function greedy(rate: number, until: number): number[] {
   const budget = createBudget(rate);
   const sent: number[] = [];

@@ -1,4 +1,4 @@
-/** What piled up goes out in as few events as possible (DEL-07, DEL-09; CON-21, CON-24). */
+/** A backlog is sent in as few events as possible (DEL-07, DEL-09; CON-21, CON-24). */
 import { describe, expect, it } from "vitest";
 import { createWriter } from "../../test/support/legal-session.ts";
 import { termsOf } from "../../test/support/terms.ts";

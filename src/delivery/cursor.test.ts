@@ -1,4 +1,4 @@
-/** An event id says where it stands, and cannot be made up (CON-76). */
+/** An event id is a cursor and cannot be forged (CON-76). */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { decodeId, encodeEventId, encodeResentId, encodeRunId } from "./cursor.ts";

@@ -1,4 +1,4 @@
-/** The engine at its bounds: what was skipped, who changed, and what must stay small however long it goes on. */
+/** The engine at its limits: lagging subscriptions, changed terms, and memory that must stay bounded. */
 import { describe, expect, it } from "vitest";
 import { isGap } from "../../test/support/ear.ts";
 import { createScribe, createWriter } from "../../test/support/legal-session.ts";
@@ -160,7 +160,7 @@ describe("a slow listener among very many sessions", () => {
     expect(slow.sent.filter(({ delivery }) => !delivery.critical)).toHaveLength(5);
     expect(slow.events.map(({ session_id }) => session_id)).toContain("sess_s4");
     expect(slow.events.filter(({ type }) => type === "aaep:agent.awaiting.confirmation")).toHaveLength(1);
-    // Skipping a great many is told as briefly.
+    // Skipping very many events takes no more notices.
     for (const { call } of writers) await world.say(call("search", "call_1"));
     await world.say(writers[7]!.confirm("rpl_2", "Go on."));
     expect(slow.events.at(-1)).toMatchObject({ reply_token: "rpl_2" });
@@ -190,6 +190,6 @@ it("a thousand listeners at mixed rates, joining one after the other, share thei
     await world.say(say(i % 7 === 6 ? "end. " : "word ", 0));
     world.pass(20);
   }
-  // Notices are each listener's own. 1.2 in 100 here; `npm run bench -- delivery` measures a longer run.
+  // Notices are serialized per subscription. 1.2 in 100 here; `npm run bench -- delivery` measures a longer run.
   expect((made.size - 1000) / (sent - 1000)).toBeLessThan(0.02);
 });

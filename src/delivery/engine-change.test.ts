@@ -1,4 +1,4 @@
-/** A change of terms in the middle of things: what was held back comes once, in order, at a time that never goes back. */
+/** Renegotiation in mid-stream: pending events are delivered once, in order, with timestamps that never go back. */
 import { describe, expect, it } from "vitest";
 import { Ear } from "../../test/support/ear.ts";
 import { createScribe, createWriter } from "../../test/support/legal-session.ts";
@@ -50,7 +50,7 @@ describe("text of two outputs that is held back when the terms change", () => {
     listener.blocks = true;
     await world.say(state("idle", "thinking"));
     world.renegotiate(listener, RAW);
-    // By now the log no longer holds what was sent last, nor what was held back.
+    // By now the window holds neither what was sent last nor what was pending.
     for (let i = 0; i < 20; i++) await world.say(state("thinking", "thinking"));
     expect(world.engine.window.first).toBeGreaterThan(4);
     await world.settle();
@@ -66,12 +66,12 @@ describe("text of two outputs that is held back when the terms change", () => {
     const listener = world.listener("listener", SENTENCES);
     world.attach(listener);
     await world.say(started());
-    // The first output's open text begins after the second's: whoever reads only what is open meets that one first.
+    // The first output's open text starts after the second's: a cutter that reads only open text meets that one first.
     await world.say(say("A sentence. ", 0, false, "out_a"));
     await world.say(say("Second output", 0, false, "out_b"));
     await world.say(say("And more", 0, false, "out_a"));
     await world.say(call("search"));
-    // Of the two pieces that the tool call closed only the first arrives.
+    // Of the two pieces that the tool call closed, only the first is delivered.
     world.cut(listener, 2);
     expect(listener.sent.at(-1)?.event.type).toBe("aaep:agent.output.streaming");
     world.attach(listener, world.cursorOf(listener));
@@ -96,7 +96,7 @@ describe("text of two outputs that is held back when the terms change", () => {
     world.pass(1000);
     expect(textOf(listener, "out_a")).toBe("Yo");
     world.renegotiate(listener, termsOf({ max_events_per_second: 1, coalesce_boundaries: ["none"] }));
-    // The log lets go of the text, so that the same words, cut again, have the end as their first piece.
+    // The text ages out, so that the end of the output is now the first piece.
     while (world.engine.window.first < 4) await world.say(progress());
     world.renegotiate(listener, words);
     await world.settle();

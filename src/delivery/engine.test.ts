@@ -1,4 +1,4 @@
-/** The engine, one situation at a time. What must hold in any situation is in test/properties/delivery.test.ts. */
+/** The engine, one situation at a time. Invariants are in test/properties/delivery.test.ts. */
 import { describe, expect, it } from "vitest";
 import { isGap } from "../../test/support/ear.ts";
 import { createScribe, createWriter } from "../../test/support/legal-session.ts";
@@ -75,7 +75,7 @@ describe("a listener over budget (DEL-07, DEL-08, DEL-09)", () => {
     expect(chunks(voice)).toEqual([]);
     world.pass(1);
     expect(chunks(voice)).toEqual(["Four five. Six. "]);
-    // A question never waits for the voice.
+    // A question does not wait for the pace.
     await world.say(confirm("rpl_1", "Go."));
     expect(types(voice).at(-1)).toBe("awaiting.confirmation");
   });

@@ -1,4 +1,4 @@
-/** A lane is the same for whoever reads it, wherever reading began (CON-76). */
+/** A lane has the same pieces wherever reading started (CON-76). */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { talk } from "../../test/support/talk.ts";
@@ -46,7 +46,7 @@ const told = ({ seq, sub, kind, critical, event, text, whole }: Piece) => {
 const bytesOf = ({ deliveries }: Run) =>
   deliveries.map(({ event_id, json, words }) => ({ event_id, json, words }));
 
-/** A lane that is there from `at` on. */
+/** A lane that starts at `at`. */
 function lanesOf(entries: readonly LogEntry[], shape: Shape, at: number): Lane {
   const window = new LogWindow();
   const before = entries.filter(({ seq }) => seq < at);
@@ -65,11 +65,11 @@ describe("a lane", () => {
         const [whole, late] = [lanesOf(entries, shape, 1), lanesOf(entries, shape, at)];
         const all = piecesOf(whole);
         expect(piecesOf(late).map(told)).toEqual(all.filter(({ seq }) => seq >= at).map(told));
-        // Read back from the end, to another place.
+        // Read back from the end to another position.
         const back = 1 + (somewhere % 7) * Math.floor(entries.length / 7);
         const from = late.indexOf({ seq: back, sub: 0 });
         expect(piecesOf(late, from).map(told)).toEqual(all.filter(({ seq }) => seq >= back).map(told));
-        // And the bytes that leave are the same, one by one and together.
+        // The serialized events are the same, one by one and coalesced.
         const offset = whole.end - late.end;
         for (let index = from; index < late.end; index++)
           expect(bytesOf(late.single(index))).toEqual(bytesOf(whole.single(index + offset)));
@@ -89,7 +89,7 @@ describe("a lane", () => {
           for (const lane of lanes) {
             const before = lane.end;
             lane.push(tracked);
-            // Lanes take turns, so that each finds what another has left.
+            // Lanes take turns, so that each meets the caches of another.
             for (let index = before; index < lane.end; index++) {
               const { event, text } = lane.piece(index)!;
               if (!text) continue;

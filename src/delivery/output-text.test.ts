@@ -1,4 +1,4 @@
-/** Text on its way into the log: NFC, whole clusters, counted in code points (CON-10, I18N-10, I18N-13). */
+/** Text prepared for the log: NFC, whole grapheme clusters, counted in code points (CON-10, I18N-10, I18N-13). */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { codePoints } from "../protocol/formats.ts";

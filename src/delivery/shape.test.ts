@@ -92,7 +92,7 @@ describe("language", () => {
     expect(
       Object.keys(dressed(event, { languages: ["fr"] })!).filter((key) => /_(yo|fr)$/.test(key)),
     ).toEqual([]);
-    // The terse words are English: better none than those.
+    // The terse text is English only, so it is dropped.
     expect(dressed(event, { languages: ["fr"], preferred_verbosity: "terse" })).not.toHaveProperty(
       "summary_terse",
     );

@@ -1,4 +1,4 @@
-/** Random sessions: legal ones are accepted however they are cut, and every injected fault is named. */
+/** Random sessions: valid ones are accepted wherever the stream starts, and every injected fault is reported. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
@@ -173,14 +173,14 @@ describe("a legal session", () => {
 interface Fault {
   what: string;
   id: string;
-  /** What the fault may bring along; anything else would accuse the innocent. */
+  /** Violations that may follow from the fault; any other would be a false report. */
   also?: string[];
   options?: CheckOptions;
   /** `at` is a random place after the start and before the end. */
   inject(script: readonly LifecycleInput[], at: number, w: ReturnType<typeof createWriter>): LifecycleInput[];
 }
 
-/** Puts events into a script, each at the time of the one before it. */
+/** Inserts events into a script, each with the timestamp of the previous one. */
 function insert(script: readonly LifecycleInput[], at: number, ...added: LifecycleInput[]): LifecycleInput[] {
   const { timestamp } = script.slice(0, at).filter(isEvent).at(-1)!;
   const timed = added.map((one) => (isEvent(one) ? { ...one, timestamp } : one)) as LifecycleInput[];
@@ -397,7 +397,7 @@ describe("names and sentences", () => {
         fc.array(legalSession({ moves: 10 }), { minLength: 1, maxLength: 3 }),
         fc.nat(),
         (sessions, seed) => {
-          // The same tag makes these sessions one: full of repetitions, which must be named and never throw.
+          // The same tag makes these one session full of duplicates, which must be reported and never throw.
           const jumble = sessions
             .flat()
             .sort((a, b) => ((a.event_id.length * seed) % 7) - ((b.event_id.length * seed) % 5));

@@ -19,7 +19,7 @@ import type { OutputStreaming } from "./types.ts";
 const ids = (events: Iterable<LifecycleInput>, options?: CheckOptions) =>
   checkSession(events, options).map(({ id }) => id);
 
-/** What the last event of a session is said to have broken; what came before must be fine. */
+/** The violations of the last event of a session; earlier events must have none. */
 function atLast(events: readonly LifecycleInput[], options?: LifecycleOptions): string[] {
   expect(checkSession(events.slice(0, -1), options)).toEqual([]);
   return ids(events, options);
@@ -153,7 +153,7 @@ describe("tools", () => {
     const calls = [w.started(), w.call("search", "call_1"), w.call("search"), w.call("fetch")];
     const pairs = [w.done("search"), w.done("search", "call_1"), w.done("fetch", "call_7"), w.completed()];
     expect(ids([...calls, ...pairs])).toEqual([]);
-    // Joined midway, a completion without an id may end a call nobody here has seen.
+    // Joined mid-session, a completion without an id may end a call that was not seen.
     expect(ids([w.call("mail", "call_2"), w.done("mail"), w.done("mail", "call_2")], mid)).toEqual([]);
   });
 });

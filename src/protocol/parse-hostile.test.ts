@@ -1,4 +1,4 @@
-/** What someone who wishes us ill would send (A09 to A17): no throw, no hang, no report larger than its message. */
+/** Hostile messages (A09 to A17): no throw, no hang, no report larger than its message. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { mutate, SAMPLES, sample } from "../../test/support/messages.ts";
@@ -17,7 +17,7 @@ const ASK = "aaep:agent.awaiting.confirmation";
 const codes = (parsed: Parsed) => (parsed.ok ? "ok" : parsed.issues.map(({ code }) => code));
 const text = (type: string, over: Record<string, unknown>) => JSON.stringify(sample(type, over));
 
-/** Generous, because test machines are slow: what grows out of proportion would take minutes. */
+/** Generous, because test machines are slow: superlinear cost would take minutes. */
 function soon<T>(work: () => T): T {
   const start = performance.now();
   const result = work();

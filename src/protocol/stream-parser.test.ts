@@ -88,7 +88,7 @@ describe("reading text as it is streamed", () => {
     const edit = fc.record({ at: fc.nat(), length: fc.nat({ max: 3 }), bit: fc.oneof(bit, fc.constant("")) });
     const base = written(envelope, own);
     const begins = base.indexOf(`"event_id"`);
-    // Most edits hit what is a chunk's own; some its envelope.
+    // Most edits hit fields that differ per chunk; some hit the shared prefix.
     const edited = (edits: readonly { at: number; length: number; bit: string }[]) =>
       edits.reduce((text, { at, length, bit }) => {
         const place = at % 5 === 0 ? at % text.length : begins + (at % (text.length - begins + 1));

@@ -64,7 +64,7 @@ describe.skipIf(!canonical)(`canonical examples and fixtures (${canonical ? "fou
       "wrong-default-decision.json": [
         '/risk_level Because default_decision is "accept" and irreversible is true, risk_level must be "low"; found "high".',
       ],
-      // A fault of the stream, not of the message: the lifecycle's own tests show it.
+      // A fault of the stream, not of the message: covered by the lifecycle tests.
       "duplicate-completion-streaming.json": "accepted",
     });
   });

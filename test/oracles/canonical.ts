@@ -1,4 +1,4 @@
-/** The canonical AAEP schemas under ajv, as oracles. Read in place; absent on a clone without the spec folder. */
+/** The canonical AAEP schemas under ajv, as oracles. Read in place; missing in a clone without the spec folder. */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";

@@ -1,6 +1,6 @@
 /**
- * 100,000 messages, valid ones and valid ones with one mutation: our verdicts beside the canonical schemas'. Where
- * they differ, the reason must be one of the classes PROTOCOL.md documents under "Where prose overrules the schema".
+ * Compares our verdicts with the canonical schemas on 100,000 messages, valid or with one mutation. Where they differ, the
+ * reason must be one of the classes that PROTOCOL.md documents under "Where prose overrules the schema".
  */
 import { readFileSync } from "node:fs";
 import type { ErrorObject } from "ajv/dist/2020.js";
@@ -14,7 +14,7 @@ import { loadCanonical } from "./canonical.ts";
 const canonical = loadCanonical();
 const RUNS = 100_000;
 
-/** Which documented class an issue of ours belongs to. */
+/** The documented class of an issue. */
 function classOf({ code, ruling, path }: Issue): string | undefined {
   if (code === "unknown_field")
     return path.startsWith("/capabilities") || ruling === "CON-38"
@@ -52,7 +52,7 @@ function classOf({ code, ruling, path }: Issue): string | undefined {
   return ruling ? byRuling[ruling] : undefined;
 }
 
-/** ajv's place for an error, in our terms. */
+/** The path of an ajv error, in our notation. */
 function placeOf(error: ErrorObject): string {
   const params = error.params as Record<string, string>;
   const key = params["missingProperty"] ?? params["additionalProperty"];
@@ -128,7 +128,7 @@ describe.skipIf(!canonical)("differential validation", () => {
     }
 
     expect(total).toBeGreaterThanOrEqual(RUNS);
-    // One of each kind is enough to see what is wrong.
+    // One of each kind is enough to diagnose.
     const kinds = new Map(unexplained.map((line) => [line.replace(/ in \{.*|[/ ].*? must/s, ""), line]));
     expect([...kinds.values()].slice(0, 12)).toEqual([]);
     expect(agreed / total).toBeGreaterThan(0.5);

@@ -1,4 +1,4 @@
-/** The tailor, whatever is said, whoever listens, whatever happens to the line (5.3 to 5.9, 8.2; CON-06, 16, 21, 24, 76). */
+/** Delivery for random events, subscriptions and connection losses (5.3 to 5.9, 8.2; CON-06, 16, 21, 24, 76). */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { decodeId } from "../../src/delivery/cursor.ts";
@@ -34,13 +34,13 @@ const passing = fc.record({
   ms: fc.constantFrom(0, 1, 50, 400, 1000, 5000),
 });
 const joining = fc.record({ do: fc.constant("join" as const), listener: who });
-/** Nothing goes wrong and nobody changes anything. */
+/** No faults and no renegotiation. */
 const quietly: fc.Arbitrary<Step> = fc.oneof(
   { weight: 8, arbitrary: saying },
   { weight: 3, arbitrary: passing },
   { weight: 1, arbitrary: joining },
 );
-/** The first listener loses its line and comes back on the same terms, which are known. */
+/** The first subscriber loses its connection and resumes under the same, known terms. */
 const comeBack: fc.Arbitrary<Step> = fc.oneof(
   fc.record({ do: fc.constant("cut" as const), listener: fc.constant(0), lost: fc.nat(6) }),
   fc.record({
@@ -84,7 +84,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ do: fc.constant("restart" as const) }) },
 );
 
-/** Always something open, something unsent and something new. */
+/** Always some open text, some pending events and some new ones. */
 const fickle: fc.Arbitrary<Step> = fc.oneof(
   { weight: 14, arbitrary: fc.record({ do: fc.constant("say" as const), session: fc.nat(1) }) },
   {
@@ -165,7 +165,7 @@ const story = (steps: fc.Arbitrary<Step> = step): fc.Arbitrary<Story> =>
 
 const USUAL = termsOf();
 
-/** A counterexample that a person can read. */
+/** A readable counterexample. */
 function inShort({ sessions, steps, terms, lagBound, window }: Story): string {
   const lines = sessions.map((all, index) => {
     const said = all.map(({ event, required }) => {
@@ -205,7 +205,7 @@ interface Stage extends Played {
 
 type Watch = (world: World, said: Said, before: number) => void;
 
-/** Two listeners are there from the start; the others come when the story says so. */
+/** Two subscriptions exist from the start; the others join during the story. */
 async function start(told: Story, steps: readonly Step[], only?: number, watch?: Watch): Promise<Stage> {
   const world = new World(told);
   const script = new Script();
@@ -236,7 +236,7 @@ async function start(told: Story, steps: readonly Step[], only?: number, watch?:
   return stage;
 }
 
-/** The rest of the story, then the rest of what is said, until everyone has everything. */
+/** Plays the rest of the story and delivers everything to all subscriptions. */
 async function finish(told: Story, stage: Stage, steps: readonly Step[]): Promise<Played> {
   const { world } = stage;
   for (const one of steps) await stage.do(one);
@@ -322,7 +322,7 @@ describe("whatever is said, cut, blocked, resumed or renegotiated", () => {
   it("shares no byte between views, whatever the terms (SEC-15)", async () => {
     await fc.assert(
       fc.asyncProperty(story(), async (told) => {
-        // Two listeners on equal terms that may hear different sessions.
+        // Two subscriptions with equal terms and different sessions.
         const equal = { ...told, terms: told.terms.map((_, index, all) => all[index % 2]!) };
         const { world } = await play(equal);
         expect(world.shared).toEqual([]);
@@ -377,7 +377,7 @@ describe("whatever is said, cut, blocked, resumed or renegotiated", () => {
           );
           const ear = new Ear(listener!, world.world.entries, world.world.store.identity);
           expect([...ear.complaints, ...ear.missed]).toEqual([]);
-          // Whoever is told that its place was lost hears the sentence that is being said from its start.
+          // After an announced gap, the current sentence is delivered from its start.
           const misplaced = listener!.moments.some((one) => one.what === "attach" && one.start === "aged");
           if (!misplaced) expect(ear.overlap).toBe(0);
           const ids = listener!.sent
@@ -415,7 +415,7 @@ describe("the honored rate", () => {
   });
 });
 
-/** Walks a stream with a bucket of its own: what went out early without a reason, and what owes too much. */
+/** Checks a stream against an independent token bucket: events sent too early, and overdrafts. */
 function overspent(listener: Listener): string[] {
   const found: string[] = [];
   const moments = [...listener.wire, ...listener.line];

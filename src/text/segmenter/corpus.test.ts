@@ -1,5 +1,5 @@
-// The segmentation corpus: each case is the pieces we expect, in order. Whatever is listed as known to fail must
-// still fail, so that the list stays honest.
+// The segmentation corpus: each case lists the expected pieces in order. Known failures must still fail, so that the
+// list stays up to date.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import english from "../../../test/corpus/segmentation/english.json" with { type: "json" };

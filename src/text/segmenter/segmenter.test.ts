@@ -1,5 +1,5 @@
-// What a user of the segmenter can rely on whatever the text: nothing lost, nothing cut in two, the same result
-// however the text arrives, and the same cost at the end of a long text as at its beginning.
+// Invariants for any text: nothing is lost, no grapheme is split, the result does not depend on how the text was split
+// into tokens, and the cost per character does not grow with the length.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { PARAGRAPH, SENTENCE, WORD } from "./scan-state.ts";
@@ -22,7 +22,7 @@ function boundaries(
   return found;
 }
 
-/** Fragments that meet the rules, so that random text is awkward text. */
+/** Fragments that trigger the rules, so that random text is difficult text. */
 const fragments = [
   ..."aBéçŸ1९.!?…。！？।؟։;:,'\"“”«»()[]{}「」*_`#>|-~\\/@$%&+=<^•–—\t \n\r中日あアกไทยลาວខမက가각אدहक",
   ..."\u0301\u0323\u200d\ufe0f\u200b\u200e\u0600\ud83d\udc4d\u20e3\u0e33\u17d2\u1039\u094d",
@@ -328,7 +328,7 @@ describe("the segmenter", () => {
         for (let at = 0; at < block.length; at += 4) segmenter.push(block.slice(at, at + 4));
         times.push(Date.now() - start);
       }
-      // A cost that grew with the text would be many times higher by now; a busy machine alone is not.
+      // A cost that grows with the text would be many times higher by now, more than load on the machine explains.
       const early = Math.min(...times.slice(1, 3));
       const late = Math.min(...times.slice(-3));
       expect(late).toBeLessThan(early * 5 + 50);
