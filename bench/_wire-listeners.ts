@@ -7,7 +7,7 @@ import { io } from "socket.io-client";
 import { WebSocket } from "ws";
 import { createLengthPrefixDecoder, encodeLengthPrefix } from "../src/framing/length-prefix.ts";
 import { createLineDecoder, encodeLine } from "../src/framing/ndjson.ts";
-import { decodeJson, encodeAaepMessage } from "../src/transports/grpc/message.ts";
+import { decodeJson, encodeAaepMessage } from "../src/transports/grpc/protobuf.ts";
 import type { Kind, Moments } from "./_wire-halls.ts";
 
 const ASK = JSON.stringify({

@@ -11,7 +11,7 @@ import type { CoreEvent, OtherMessage, SubscriptionAccepted } from "../../src/pr
 import { type ServingGrpc, serveGrpc } from "../../src/server/grpc/grpc.ts";
 import { Deduplicator } from "../../src/subscriber/deduplicate.ts";
 import { asBytes, MANIFEST_PATH, SUBSCRIBE_PATH } from "../../src/transports/grpc/library.ts";
-import { decodeJson, encodeAaepMessage } from "../../src/transports/grpc/message.ts";
+import { decodeJson, encodeAaepMessage } from "../../src/transports/grpc/protobuf.ts";
 import { closeOf } from "../../src/transports/grpc/status.ts";
 import { bearerOf, byBearer, LOCAL } from "../http/hall.ts";
 import type { Driver, EarOptions, Wire } from "../support/driver.ts";

@@ -6,7 +6,7 @@ import * as grpc from "@grpc/grpc-js";
 import { describe, expect, it } from "vitest";
 import type { ServingGrpc } from "../../src/server/grpc/grpc.ts";
 import { SUBSCRIBE_PATH } from "../../src/transports/grpc/library.ts";
-import { encodeAaepMessage } from "../../src/transports/grpc/message.ts";
+import { encodeAaepMessage } from "../../src/transports/grpc/protobuf.ts";
 import { admitted, Bare, later, REQUEST, world } from "./support.ts";
 
 const STREAMS = process.env["EARSHOT_LONG"] ? 10_000 : 500;

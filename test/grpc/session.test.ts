@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { EXTENSION_URI } from "../../src/protocol/extension.ts";
 import type { AgentEvent } from "../../src/protocol/types.ts";
 import { asBytes, MANIFEST_PATH } from "../../src/transports/grpc/library.ts";
-import { decodeJson } from "../../src/transports/grpc/message.ts";
+import { decodeJson } from "../../src/transports/grpc/protobuf.ts";
 import { closeOf } from "../../src/transports/grpc/status.ts";
 import { TRANSFER } from "../support/driver.ts";
 import { admitted, Bare, Cable, eventually, listen, REQUEST, world } from "./support.ts";

@@ -9,7 +9,7 @@ import type { LogEntry } from "../../src/server/log.ts";
 import { type ConnectOptions, subscribe } from "../../src/subscriber/connect.ts";
 import type { Subscriber } from "../../src/subscriber/subscriber.ts";
 import { asBytes, SUBSCRIBE_PATH } from "../../src/transports/grpc/library.ts";
-import { decodeJson, encodeAaepMessage } from "../../src/transports/grpc/message.ts";
+import { decodeJson, encodeAaepMessage } from "../../src/transports/grpc/protobuf.ts";
 
 export type Message = Record<string, unknown> & { type: string };
 

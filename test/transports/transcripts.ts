@@ -18,8 +18,7 @@ import { serve } from "../../src/server/serve.ts";
 import { serveStdio } from "../../src/server/stdio/stdio.ts";
 import { createFakeClock } from "../../src/testing/clock.ts";
 import { asBytes, SUBSCRIBE_PATH } from "../../src/transports/grpc/library.ts";
-import { decodeJson, encodeAaepMessage } from "../../src/transports/grpc/message.ts";
-import { readFields } from "../../src/transports/grpc/wire.ts";
+import { decodeJson, encodeAaepMessage, readFields } from "../../src/transports/grpc/protobuf.ts";
 import { BEHAVIOURS } from "./behaviours.ts";
 import { TRANSPORTS } from "./transports.ts";
 

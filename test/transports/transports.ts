@@ -6,7 +6,7 @@ import { WebSocket } from "ws";
 import { serveGrpc } from "../../src/server/grpc/grpc.ts";
 import { type Serving, serve } from "../../src/server/serve.ts";
 import { SUBSCRIBE_PATH } from "../../src/transports/grpc/library.ts";
-import { decodeJson, encodeAaepMessage } from "../../src/transports/grpc/message.ts";
+import { decodeJson, encodeAaepMessage } from "../../src/transports/grpc/protobuf.ts";
 import { closeOf } from "../../src/transports/websocket/client.ts";
 import { type Heard, RAW_TRANSPORTS, type Raw, type Transport } from "./raw.ts";
 

@@ -7,10 +7,9 @@ import type { Producer } from "../../producer/producer.ts";
 import { EarshotError } from "../../protocol/errors.ts";
 import type { Principal } from "../../protocol/principal.ts";
 import { type Grpc, loadGrpc, MANIFEST_PATH, method, SUBSCRIBE_PATH } from "../../transports/grpc/library.ts";
-import { encodeManifest } from "../../transports/grpc/message.ts";
-import { createOutlet } from "../../transports/grpc/outlet.ts";
+import { encodeManifest } from "../../transports/grpc/protobuf.ts";
 import { answerReflection, REFLECTION_PATHS } from "../../transports/grpc/reflection.ts";
-import { type GrpcConnection, openGrpc } from "../../transports/grpc/server.ts";
+import { createStreamWriter, type GrpcConnection, openGrpc } from "../../transports/grpc/server.ts";
 import { type Ending, endingOf, STATUS } from "../../transports/grpc/status.ts";
 import { type Admission, createAdmission, credentialsOf } from "../admission.ts";
 import { createContext, type ServerContext, withContext } from "../context.ts";
@@ -287,10 +286,10 @@ async function subscribe(service: GrpcService, call: Call): Promise<void> {
 
 function open(service: GrpcService, call: Call, principal: Principal): void {
   const { limits, connections } = service;
-  const outlet = createOutlet(call as never, {
-    cap: limits.queueBytes,
+  const writer = createStreamWriter(call as never, {
+    queueBytes: limits.queueBytes,
     blockedMs: limits.blockedMs,
-    slow: () => {
+    onSlow: () => {
       connection.close("too_slow");
       setTimeout(() => reset(call), LINGER_MS).unref();
     },
@@ -301,14 +300,14 @@ function open(service: GrpcService, call: Call, principal: Principal): void {
     over = true;
     clearTimeout(idle);
     connections.delete(connection);
-    outlet.release();
+    writer.release();
     connection.closed();
   };
   const connection = openGrpc(
     {
-      write: outlet.write,
+      write: writer.write,
       end: (ending) => {
-        outlet.release();
+        writer.release();
         endCall(service.grpc, call, ending);
       },
     },

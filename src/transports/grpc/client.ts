@@ -14,7 +14,7 @@ import {
   withResume,
 } from "../client-connection.ts";
 import { asBytes, type Grpc, loadGrpc, SUBSCRIBE_PATH } from "./library.ts";
-import { decodeJson, encodeAaepMessage } from "./message.ts";
+import { decodeJson, encodeAaepMessage } from "./protobuf.ts";
 import { closeOf } from "./status.ts";
 
 /** In PEM. Without `ca`, the certificate authorities of this machine are trusted. */

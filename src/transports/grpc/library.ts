@@ -1,6 +1,7 @@
-/** gRPC itself: an optional peer, loaded when the first address or server asks for it, and the two methods of ours. */
+/** The gRPC library, an optional peer dependency that is loaded on first use, and our two methods. */
 import { EarshotError } from "../../protocol/errors.ts";
-import { SERVICE } from "./descriptor.ts";
+
+export const SERVICE = "aaep.v1.AaepService";
 
 export type Grpc = typeof import("@grpc/grpc-js");
 
@@ -17,10 +18,10 @@ export async function loadGrpc(): Promise<Grpc> {
 export const SUBSCRIBE_PATH = `/${SERVICE}/Subscribe`;
 export const MANIFEST_PATH = `/${SERVICE}/GetManifest`;
 
-/** Messages are encoded once for everybody and read with care here, so gRPC is given bytes and gives bytes. */
+/** Messages are encoded once for all listeners and decoded here, so gRPC passes bytes through. */
 export const asBytes = (bytes: Buffer): Buffer => bytes;
 
-/** A method as gRPC wants it described. */
+/** The definition of a method. */
 export const method = (path: string, streams: boolean) => ({
   path,
   requestStream: streams,

@@ -8,7 +8,7 @@ import { type Parsed, parse } from "../../protocol/parse.ts";
 import type { Principal } from "../../protocol/principal.ts";
 import type { OtherMessage, SubscriptionRejected } from "../../protocol/types.ts";
 import { type Answer, type ConnectionObserver, ServerConnection } from "../server-connection.ts";
-import { decodeJson, encodeAaepMessage, encodeEvent } from "./message.ts";
+import { decodeJson, encodeAaepMessage, encodeEvent } from "./protobuf.ts";
 import { type Ending, endingOf, rejectionOf } from "./status.ts";
 
 export interface GrpcOutput {
@@ -79,6 +79,84 @@ export function openGrpc(
     close: (code) => connection.close(code),
     get subscribed() {
       return connection.subscribed;
+    },
+  };
+}
+
+/** The writing half of a gRPC stream. */
+export interface MessageStream {
+  /** False once it is full. `done` is called when the message has been sent. */
+  write(message: Buffer, done: () => void): boolean;
+  once(name: "drain", listener: () => void): unknown;
+}
+
+interface StreamWriterOptions {
+  /** Most bytes that may wait in one stream. */
+  readonly queueBytes: number;
+  /** How long a stream may take none. */
+  readonly blockedMs: number;
+  /** Called once, when either limit is exceeded. */
+  readonly onSlow: () => void;
+}
+
+export interface StreamWriter {
+  /** A promise is backpressure. */
+  write(message: Buffer): Promise<void> | undefined;
+  /** Sends nothing more, and releases the backpressure. */
+  release(): void;
+}
+
+/** Writes to one gRPC stream with backpressure and a bounded queue (F14). */
+export function createStreamWriter(
+  stream: MessageStream,
+  { queueBytes, blockedMs, onSlow }: StreamWriterOptions,
+): StreamWriter {
+  let waiting = 0;
+  /** Messages are sent in order, so one shared callback is enough; with one each, Node takes a turn per message. */
+  const sizes: number[] = [];
+  const sent = () => {
+    waiting -= sizes.shift() ?? 0;
+  };
+  let over = false;
+  let blocked: { promise: Promise<void>; release: () => void } | undefined;
+
+  const tooSlow = () => {
+    if (over) return;
+    // Before the backpressure is released: whoever waits for it must find the connection closed.
+    over = true;
+    onSlow();
+    blocked?.release();
+  };
+  const block = (): Promise<void> => {
+    if (blocked) return blocked.promise;
+    let resolve = () => {};
+    const promise = new Promise<void>((settle) => {
+      resolve = settle;
+    });
+    const timer = setTimeout(tooSlow, blockedMs);
+    timer.unref();
+    const release = () => {
+      clearTimeout(timer);
+      blocked = undefined;
+      resolve();
+    };
+    blocked = { promise, release };
+    stream.once("drain", release);
+    return promise;
+  };
+
+  return {
+    write(message) {
+      if (over) return undefined;
+      const size = message.byteLength;
+      waiting += size;
+      if (waiting > queueBytes) return void tooSlow();
+      sizes.push(size);
+      return stream.write(message, sent) ? undefined : block();
+    },
+    release() {
+      over = true;
+      blocked?.release();
     },
   };
 }

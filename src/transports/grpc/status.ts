@@ -1,8 +1,8 @@
-/** How a stream ends: a gRPC status any client understands, and our own reason in the trailers. */
+/** How a stream ends: a standard gRPC status, and our close reason in the trailers. */
 import { type CloseCode, closeReason } from "../../protocol/close-reasons.ts";
 import type { SubscriptionRejected } from "../../protocol/types.ts";
 
-/** The codes of gRPC that are used here. */
+/** The gRPC status codes used here. */
 export const STATUS = {
   OK: 0,
   CANCELLED: 1,
@@ -18,7 +18,7 @@ export const STATUS = {
   UNAUTHENTICATED: 16,
 } as const;
 
-/** A reason of the table, and whether to come back; a rejection has its own code too. */
+/** The close reason and whether to reconnect; a rejection also has its reason code. */
 const CLOSE_TRAILER = "aaep-close-reason";
 const RECONNECT_TRAILER = "aaep-reconnect";
 const REJECTION_TRAILER = "aaep-rejection-reason";
@@ -70,7 +70,7 @@ export function endingOf(close: string): Ending {
   };
 }
 
-/** After a no to a request, or to a renegotiation, which ends the subscription too. */
+/** After a rejected request, or a rejected renegotiation, which ends the subscription too. */
 export function rejectionOf({
   reason_code,
   reason_message,
@@ -78,7 +78,7 @@ export function rejectionOf({
 }: SubscriptionRejected): Ending {
   return {
     code: BY_REJECTION[reason_code] ?? STATUS.FAILED_PRECONDITION,
-    // In full it is in the message; headers are small, and some clients refuse large ones.
+    // The message has the full text. Trailers are kept small, because some clients refuse large ones.
     details: Array.from(reason_message.replace(/\p{Surrogate}/gu, ""))
       .slice(0, MOST_DETAILS)
       .join(""),
@@ -92,8 +92,8 @@ export function rejectionOf({
 }
 
 /**
- * What a listener makes of the end of its stream: our own trailers decide; a producer that has none is judged by its
- * status. Whatever is not plainly a no is the network's doing, and worth another try.
+ * The close reason of a stream, on the client: from our trailers, or, for a producer without them, from the status.
+ * A status that is not clearly a rejection is treated as a network failure, so the client reconnects.
  */
 export function closeOf(
   code: number,

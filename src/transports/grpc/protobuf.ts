@@ -1,19 +1,23 @@
-/** As much of the protocol buffers' encoding as AAEP over gRPC needs: fields with a length, read safely and written. */
+/**
+ * The part of the protocol buffers encoding that AAEP over gRPC needs: length-delimited fields, and the messages
+ * AaepMessage and Manifest (GRPC-02). The JSON inside is the message; `message_type` only repeats its type.
+ */
+import type { Delivery } from "../../protocol/hub-port.ts";
 
-/** Deeper nests of the old group encoding are somebody's test of our patience. */
-const DEEPEST_GROUP = 32;
+/** Deeper nesting of the deprecated group encoding is refused. */
+const MAX_GROUP_DEPTH = 32;
 
 const WIRE_TYPE = { varint: 0, fixed64: 1, length: 2, start: 3, end: 4, fixed32: 5 } as const;
 
 /**
- * The fields with a length, by number; of repeated ones the last, as the encoding says. Others are passed over.
- * Undefined where the bytes are no message at all.
+ * The length-delimited fields, by number; the last of repeated ones, as the encoding says. Others are skipped.
+ * Undefined if the bytes are not a message.
  */
 export function readFields(bytes: Uint8Array): Map<number, Uint8Array> | undefined {
   const fields = new Map<number, Uint8Array>();
   const groups: number[] = [];
   let at = 0;
-  /** NaN beyond the end, or beyond the ten bytes that the longest number takes. */
+  /** NaN past the end, or past the ten bytes of the longest number. */
   const varint = (): number => {
     let value = 0;
     for (let scale = 1, n = 0; n < 10; n++, scale *= 128) {
@@ -40,14 +44,14 @@ export function readFields(bytes: Uint8Array): Map<number, Uint8Array> | undefin
         break;
       case WIRE_TYPE.length: {
         const size = varint();
-        // Compared before anything is cut: a size may promise more than there is.
+        // A declared size may exceed the bytes there are.
         if (!(size <= bytes.length - at)) return undefined;
         if (groups.length === 0) fields.set(number, bytes.subarray(at, at + size));
         at += size;
         break;
       }
       case WIRE_TYPE.start:
-        if (groups.push(number) > DEEPEST_GROUP) return undefined;
+        if (groups.push(number) > MAX_GROUP_DEPTH) return undefined;
         break;
       case WIRE_TYPE.end:
         if (groups.pop() !== number) return undefined;
@@ -68,7 +72,7 @@ function varintOf(value: number): number[] {
   return bytes;
 }
 
-/** One field: text and bytes with their length, numbers as such. Absent ones are left out, as proto3 does. */
+/** One field: text and bytes with their length, numbers as varints. Absent values are omitted, as in proto3. */
 export function field(number: number, value: string | Uint8Array | number | undefined): Buffer {
   if (value === undefined || value === "") return Buffer.alloc(0);
   if (typeof value === "number") return Buffer.from([...varintOf(number * 8), ...varintOf(value)]);
@@ -77,3 +81,25 @@ export function field(number: number, value: string | Uint8Array | number | unde
 }
 
 export const message = (...fields: readonly Buffer[]): Buffer => Buffer.concat(fields);
+
+/** How events begin: their type is found without parsing them. */
+const EVENT_START =
+  /^\{"@context":(?:"[^"\\]*"|\["[^\]\\]*"\]),(?:"aaep_version":"[^"\\]*",)?"type":"([^"\\]*)"/;
+
+function typeOf(json: string): string {
+  const found = EVENT_START.exec(json)?.[1];
+  return found ?? String((JSON.parse(json) as { type?: unknown }).type ?? "");
+}
+
+export const encodeEvent = ({ json }: Delivery): Buffer => encodeAaepMessage(json, typeOf(json));
+
+export const encodeAaepMessage = (json: string | Uint8Array, message_type: string): Buffer =>
+  message(field(1, json), field(2, message_type));
+
+/** The JSON of a message, not parsed; undefined if the bytes are not an AaepMessage. `message_type` is ignored (CON-63). */
+export function decodeJson(bytes: Uint8Array): Uint8Array | undefined {
+  const fields = readFields(bytes);
+  return fields && (fields.get(1) ?? new Uint8Array());
+}
+
+export const encodeManifest = (json: string): Buffer => field(1, json);

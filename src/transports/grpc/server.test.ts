@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { createOutlet, type MessageStream } from "./outlet.ts";
+import { createStreamWriter, type MessageStream } from "./server.ts";
 
 function blockedStream() {
   const sent: { bytes: Buffer; done: () => void }[] = [];
@@ -17,23 +17,27 @@ function blockedStream() {
 describe("writing to a gRPC stream", () => {
   it("is waited for once the stream is full, until it drains: DEL-17", async () => {
     const { stream, drain } = blockedStream();
-    const outlet = createOutlet(stream, { cap: 100, blockedMs: 60_000, slow: () => {} });
-    expect(outlet.write(Buffer.from("a"))).toBeUndefined();
-    const wait = outlet.write(Buffer.from("b"));
+    const writer = createStreamWriter(stream, { queueBytes: 100, blockedMs: 60_000, onSlow: () => {} });
+    expect(writer.write(Buffer.from("a"))).toBeUndefined();
+    const wait = writer.write(Buffer.from("b"));
     expect(wait).toBeInstanceOf(Promise);
-    expect(outlet.write(Buffer.from("c"))).toBe(wait);
+    expect(writer.write(Buffer.from("c"))).toBe(wait);
     drain();
     await wait;
   });
 
-  it("never piles up more than its cap: what is beyond it ends the line, once, before the wait is over", async () => {
+  it("never piles up more than its queueBytes: what is beyond it ends the line, once, before the wait is over", async () => {
     const { stream, sent } = blockedStream();
     const said: string[] = [];
-    const outlet = createOutlet(stream, { cap: 10, blockedMs: 60_000, slow: () => said.push("slow") });
-    outlet.write(Buffer.alloc(4));
-    const wait = outlet.write(Buffer.alloc(4))!.then(() => said.push("over"));
-    expect(outlet.write(Buffer.alloc(4))).toBeUndefined();
-    expect(outlet.write(Buffer.alloc(4))).toBeUndefined();
+    const writer = createStreamWriter(stream, {
+      queueBytes: 10,
+      blockedMs: 60_000,
+      onSlow: () => said.push("slow"),
+    });
+    writer.write(Buffer.alloc(4));
+    const wait = writer.write(Buffer.alloc(4))!.then(() => said.push("over"));
+    expect(writer.write(Buffer.alloc(4))).toBeUndefined();
+    expect(writer.write(Buffer.alloc(4))).toBeUndefined();
     await wait;
     expect(said).toEqual(["slow", "over"]);
     expect(sent).toHaveLength(2);
@@ -41,14 +45,14 @@ describe("writing to a gRPC stream", () => {
 
   it("takes more as messages leave, and nothing once it is over", () => {
     const { stream, sent } = blockedStream();
-    const outlet = createOutlet(stream, { cap: 10, blockedMs: 60_000, slow: () => {} });
+    const writer = createStreamWriter(stream, { queueBytes: 10, blockedMs: 60_000, onSlow: () => {} });
     for (let i = 0; i < 10; i++) {
-      outlet.write(Buffer.alloc(9));
+      writer.write(Buffer.alloc(9));
       sent.at(-1)!.done();
     }
     expect(sent).toHaveLength(10);
-    outlet.release();
-    outlet.write(Buffer.alloc(1));
+    writer.release();
+    writer.write(Buffer.alloc(1));
     expect(sent).toHaveLength(10);
   });
 });

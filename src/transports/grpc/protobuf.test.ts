@@ -2,8 +2,7 @@ import { fileURLToPath } from "node:url";
 import { loadSync } from "@grpc/proto-loader";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { decodeJson, encodeAaepMessage, encodeEvent, encodeManifest } from "./message.ts";
-import { readFields } from "./wire.ts";
+import { decodeJson, encodeAaepMessage, encodeEvent, encodeManifest, readFields } from "./protobuf.ts";
 
 const proto = fileURLToPath(new URL("../../../proto", import.meta.url));
 // The library everybody else uses, reading the file we publish.
