@@ -3,6 +3,7 @@ import { HUB_DEFAULTS, Hub, type HubOptions } from "../hub/hub.ts";
 import type { LogStore } from "../hub/store.ts";
 import { type Clock, systemClock } from "../protocol/clock.ts";
 import { EarshotError } from "../protocol/errors.ts";
+import type { ServerPort } from "../protocol/hub-port.ts";
 import { createIds, type RandomBytes, systemRandom } from "../protocol/ids.ts";
 import type { ExtensionOffer, Offer } from "../protocol/negotiate.ts";
 import { AAEP_VERSION, type ProducerIdentity } from "../protocol/types.ts";
@@ -64,6 +65,8 @@ export interface Producer {
   readonly identity: ProducerIdentity;
   /** How many subscriptions there are now. */
   readonly subscriptions: number;
+  /** For servers and transports. It does not lead to the log. */
+  readonly port: ServerPort;
   /** Runs a session: completes it when `work` returns, fails it when `work` throws, and rethrows. */
   run<T>(spec: SessionSpec | Session, work: (session: Session) => T | Promise<T>): Promise<T>;
   /** Starts a session that you end yourself: complete, fail or cancel it. */
@@ -98,16 +101,10 @@ const HOUR_MS = 3_600_000;
 const REPLAY_APART =
   "A producer either has sessions of its own or replays a recording, never both: make another producer for the recording.";
 
-/**
- * Private, because whoever holds the hub can append to the log past the gate. Shared by all copies of this package in
- * the process, because the module that `earshot serve` loads may come with a copy of its own.
- */
-const HUBS = Symbol.for("earshot.hubs");
-const shared = globalThis as { [HUBS]?: WeakMap<Producer, Hub> };
-shared[HUBS] ??= new WeakMap();
-const hubs = shared[HUBS];
+/** Private, because the hub can append to the log without passing the gate. */
+const hubs = new WeakMap<Producer, Hub>();
 
-/** The hub of a producer, for servers and tests. No entry point exports this. */
+/** The hub of a producer, for tests. No entry point exports this. */
 export function hubOf(producer: Producer): Hub {
   const hub = hubs.get(producer);
   if (!hub) throw new EarshotError("not_a_producer", "Pass a producer made by createProducer.");
@@ -182,6 +179,7 @@ export function createProducer(options: ProducerOptions): Producer {
     get subscriptions() {
       return hub.subscriptions;
     },
+    port: portOf(hub),
     start,
     resume(session_id, { signal } = {}) {
       const session = interrupted.get(session_id);
@@ -263,6 +261,24 @@ const safely =
       warn(`The audit hook failed: ${String(error)}`);
     }
   };
+
+/** Only what servers need. An object and not the hub itself, because the hub leads to the log. */
+const portOf = (hub: Hub): ServerPort => ({
+  get offer() {
+    return hub.offer;
+  },
+  get subscriptions() {
+    return hub.subscriptions;
+  },
+  get nextPosition() {
+    return hub.log.next;
+  },
+  observe: (observer) => hub.observe(observer),
+  subscribe: (...given) => hub.subscribe(...given),
+  find: (...given) => hub.find(...given),
+  handle: (...given) => hub.handle(...given),
+  retryAfter: (principal) => hub.retryAfter(principal),
+});
 
 function identityOf(options: ProducerOptions): ProducerIdentity {
   const { agent_id, agent_version, agent_name, model, manifest_uri } = options;

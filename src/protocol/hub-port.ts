@@ -2,6 +2,7 @@
  * The hub as transports see it: the one seam between the two. Messages arrive here parsed and senders authenticated; a
  * transport needs nothing else of the hub, and the hub nothing else of a transport.
  */
+import type { Offer } from "./negotiate.ts";
 import type { Principal } from "./principal.ts";
 import type {
   CancelSession,
@@ -91,6 +92,16 @@ export interface HubObserver {
   rateLimited(principal: Principal): void;
   /** A principal came back with other rights, so the subscription made with the old ones was closed. */
   rightsChanged(subscription_id: string, principal: Principal): void;
+}
+
+/** What a producer gives to servers: the hub port, and what they publish and measure. It does not lead to the log. */
+export interface ServerPort extends HubPort {
+  readonly offer: Offer;
+  readonly subscriptions: number;
+  /** The position of the next log entry. */
+  readonly nextPosition: number;
+  /** Reports what happens at the port until the returned function is called. */
+  observe(observer: HubObserver): () => void;
 }
 
 /** Framed bytes of a delivery, made once per framing and shared by every connection that sends it. */

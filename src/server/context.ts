@@ -2,7 +2,7 @@
  * What all transport servers of one agent share: the hub, log, metrics, write scheduling, and the manifest that lists
  * every open endpoint.
  */
-import { hubOf, type Producer } from "../producer/producer.ts";
+import type { Producer } from "../producer/producer.ts";
 import type { HubPort } from "../protocol/hub-port.ts";
 import type { ProducerManifest } from "../protocol/types.ts";
 import { createLogger, type Logger, type LogSink } from "./log.ts";
@@ -47,11 +47,11 @@ interface ContextOptions {
 
 export function createContext(producer: Producer, options: ContextOptions): ServerContext {
   const { contact, signing, prefix, connections, keys } = options;
-  const hub = hubOf(producer);
+  const hub = producer.port;
   const log = createLogger(options.log);
   const metrics = createMetrics();
   metrics.gauge("earshot_subscriptions", () => hub.subscriptions);
-  metrics.gauge("earshot_log_next", () => hub.log.next);
+  metrics.gauge("earshot_log_next", () => hub.nextPosition);
   metrics.gauge("process_resident_memory_bytes", () => process.memoryUsage.rss());
   const observer = createObserver(log, metrics);
   const stopObserving = hub.observe(observer);

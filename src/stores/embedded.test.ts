@@ -46,9 +46,9 @@ const seqs = (store: { recent(): readonly { seq: number }[] }): number[] =>
 const upTo = (count: number): number[] => Array.from({ length: count }, (_, i) => i + 1);
 
 /** A directory with some entries in it; left as by kill -9, unless it is closed. */
-async function filled(count: number, segment_bytes = 1_000_000, closed = false): Promise<string> {
+async function filled(count: number, segmentBytes = 1_000_000, closed = false): Promise<string> {
   const directory = freshDirectory();
-  const store = await open(directory, { segment_bytes });
+  const store = await open(directory, { segmentBytes });
   for (let seq = 1; seq <= count; seq++) await store.append([entry(seq)], [fact("latest", "seq", seq)]);
   await store.close();
   if (!closed) rmSync(join(directory, "closed.json"));
@@ -86,11 +86,11 @@ describe("the embedded log after a restart", () => {
   it("finds everything, across segments, under the same identity", async () => {
     const directory = await filled(30, 500);
     expect(segmentsOf(directory).length).toBeGreaterThan(3);
-    const first = await open(directory, { segment_bytes: 500 });
+    const first = await open(directory, { segmentBytes: 500 });
     expect(seqs(first)).toEqual(upTo(30));
     await first.append([entry(31)]);
     await first.close();
-    const second = await open(directory, { segment_bytes: 500 });
+    const second = await open(directory, { segmentBytes: 500 });
     expect(seqs(second)).toEqual(upTo(31));
     expect(second.facts("latest")).toEqual([fact("latest", "seq", 30)]);
     expect(second.identity).toEqual(first.identity);
@@ -107,7 +107,7 @@ describe("the embedded log after a restart", () => {
         return nodeFiles.read(path, from, to);
       },
     };
-    const store = await open(directory, { segment_bytes: 500, files });
+    const store = await open(directory, { segmentBytes: 500, files });
     for (const from of [1, 7, 29, 30, 31]) {
       read.length = 0;
       expect(await readAll(store, from)).toEqual(upTo(30).slice(from - 1));
@@ -128,7 +128,7 @@ describe("the embedded log after a restart", () => {
   it("refuses an entry that would leave a hole: such a log could not be opened again", async () => {
     const directory = await filled(3);
     const store = await open(directory);
-    await expect(store.append([entry(5)])).rejects.toThrow("where 4 comes next");
+    await expect(store.append([entry(5)])).rejects.toThrow("where 4 is next");
     await store.append([entry(4)]);
     await store.close();
   });
@@ -216,7 +216,7 @@ describe("damage (F05)", () => {
         damaged[at] = damaged[at]! ^ mask;
         writeFileSync(segment, damaged);
         if (at < last) {
-          await expect(open(directory)).rejects.toThrow(/damaged at byte|version|not a log/);
+          await expect(open(directory)).rejects.toThrow(/damaged at byte|version|not an Earshot log/);
           return;
         }
         const warned: string[] = [];
@@ -224,7 +224,7 @@ describe("damage (F05)", () => {
         expect(seqs(store)).toEqual([1, 2, 3]);
         await store.close();
         rmSync(join(directory, "closed.json"));
-        expect(warned.join()).toContain("look at the disk");
+        expect(warned.join()).toContain("check the disk");
         const kept = readdirSync(directory).find((name) => name.startsWith("cut-"))!;
         expect(readFileSync(join(directory, kept)).equals(damaged.subarray(last))).toBe(true);
       }),
@@ -257,7 +257,7 @@ describe("damage (F05)", () => {
       const store = await open(directory);
       expect(seqs(store), `cut at ${size}`).toEqual([1]);
       expect(store.facts("state")).toEqual([fact("state", "a", 1)]);
-      expect(store.torn_bytes).toBeGreaterThan(0);
+      expect(store.tornBytes).toBeGreaterThan(0);
       await store.append([entry(2)]);
       expect(await readAll(store)).toEqual([1, 2]);
       await store.close();
@@ -289,7 +289,7 @@ describe("damage (F05)", () => {
     appendFileSync(segmentsOf(directory)[0]!, Buffer.alloc(4096));
     const store = await open(directory);
     expect(seqs(store)).toEqual([1, 2]);
-    expect(store.torn_bytes).toBe(4096);
+    expect(store.tornBytes).toBe(4096);
     await store.close();
   });
 
@@ -306,7 +306,7 @@ describe("damage (F05)", () => {
       writeFileSync(segment, bytes);
     }
     const facts = freshDirectory();
-    const store = await open(facts, { segment_bytes: 200 });
+    const store = await open(facts, { segmentBytes: 200 });
     for (let i = 0; i < 12; i++) await store.append([], [fact("kind", `key ${i}`, i)]);
     await store.close();
     rmSync(segmentsOf(facts)[1]!);
@@ -322,7 +322,7 @@ describe("damage (F05)", () => {
     await expect(open(directory)).rejects.toThrow("version 9, which this release cannot read");
     expect(readFileSync(segment)).toEqual(bytes);
     writeFileSync(segment, "something else entirely, and longer than a header");
-    await expect(open(directory)).rejects.toThrow("not a log of ours");
+    await expect(open(directory)).rejects.toThrow("not an Earshot log");
     writeFileSync(join(directory, "identity.json"), "{}");
     rmSync(segment);
     await expect(open(directory)).rejects.toThrow("Remove it and start again");
@@ -483,13 +483,13 @@ describe("one writer", () => {
   it("says where no log can be kept, and what to do", async () => {
     const file = join(freshDirectory(), "file");
     writeFileSync(file, "");
-    await expect(open(file)).rejects.toThrow(/No log can be kept in .*Name a directory/);
+    await expect(open(file)).rejects.toThrow(/The log cannot be stored in .*Name a directory/);
     await expect(readLog({ directory: file })).rejects.toThrow("There is no log in");
   });
 
   it("whoever follows it is told where what comes next was removed meanwhile", async () => {
     const directory = freshDirectory();
-    const store = await open(directory, { segment_bytes: 200, retain: { bytes: 200 } });
+    const store = await open(directory, { segmentBytes: 200, retain: { bytes: 200 } });
     const end = (seq: number) => entry(seq, "end", { type: "aaep:agent.session.completed" });
     await store.append([end(1)]);
     const reading = await readLog({ directory });
@@ -498,19 +498,19 @@ describe("one writer", () => {
     expect(reading.last).toBe(2);
     for (let seq = 3; seq <= 30; seq++) await store.append([end(seq)]);
     await store.compact();
-    await expect(reading.refresh()).rejects.toThrow("Begin again");
+    await expect(reading.refresh()).rejects.toThrow("Start again");
     await store.close();
   });
 
   it("looking into it needs no lock and changes nothing", async () => {
     const directory = freshDirectory();
     await expect(readLog({ directory })).rejects.toThrow("There is no log in");
-    const store = await open(directory, { segment_bytes: 400 });
+    const store = await open(directory, { segmentBytes: 400 });
     await store.append([entry(1), entry(2, "other", { session_id: "sess_2" })], [fact("kind", "key", 1)]);
     await store.append([entry(3, "end", { type: "aaep:agent.session.completed" })]);
     const before = readdirSync(directory).sort();
     const reading = await readLog({ directory });
-    expect(reading).toMatchObject({ identity: store.identity, last: 3, torn_bytes: 0 });
+    expect(reading).toMatchObject({ identity: store.identity, last: 3, tornBytes: 0 });
     expect(reading.sessions).toEqual([
       { session_id: "sess_1", open: false },
       { session_id: "sess_2", open: true },
@@ -538,17 +538,17 @@ describe("a log whose files somebody touches while it is written", () => {
     touch(segmentsOf(directory)[0]!);
     await clock.advance(1000);
     await expect(store.append([entry(2)])).rejects.toThrow(words);
-    await expect(store.append([entry(3)])).rejects.toThrow("Nothing further is acknowledged");
+    await expect(store.append([entry(3)])).rejects.toThrow("Nothing more is acknowledged");
     expect(failed).toHaveLength(1);
     await store.close();
   });
 
   it("its directory removed: a new file cannot be begun, and that is a failure too", async () => {
     const directory = freshDirectory();
-    const store = await open(directory, { segment_bytes: 100 });
+    const store = await open(directory, { segmentBytes: 100 });
     await store.append([entry(1)]);
     rmSync(directory, { recursive: true });
-    await expect(store.append([entry(2)])).rejects.toThrow("cannot be written any more");
+    await expect(store.append([entry(2)])).rejects.toThrow("can no longer be written");
     await store.close().catch(() => undefined);
   });
 
@@ -644,7 +644,7 @@ describe("retention", () => {
   it("old files go by age, also while nothing is written; the newest entry stays", async () => {
     const directory = freshDirectory();
     const clock = createFakeClock();
-    const store = await open(directory, { clock, retain: { age_ms: 8 * DAY } });
+    const store = await open(directory, { clock, retain: { ageMs: 8 * DAY } });
     for (let seq = 1; seq <= 6; seq++) {
       await store.append([ended(seq)]);
       await clock.advance(2 * DAY);
@@ -657,14 +657,14 @@ describe("retention", () => {
     expect(await readAll(store)).toEqual([6]);
     await store.append([ended(7)]);
     await store.close();
-    const again = await open(directory, { clock, retain: { age_ms: 8 * DAY } });
+    const again = await open(directory, { clock, retain: { ageMs: 8 * DAY } });
     expect((await readAll(again)).at(-1)).toBe(7);
     await again.close();
   });
 
   it("the oldest go beyond a size, and facts that count are written again before, in their order", async () => {
     const directory = freshDirectory();
-    const options = { segment_bytes: 500, retain: { bytes: 2000 } };
+    const options = { segmentBytes: 500, retain: { bytes: 2000 } };
     const store = await open(directory, options);
     await store.append([], [fact("question", "first", 1), fact("question", "second", 2)]);
     await store.append([], [fact("question", "gone", 3), fact("grant", "a", 4)]);
@@ -697,21 +697,21 @@ describe("retention", () => {
 
   it("never removes what belongs to an open session, and says which one holds it", async () => {
     const directory = freshDirectory();
-    const store = await open(directory, { segment_bytes: 300, retain: { bytes: 600 } });
+    const store = await open(directory, { segmentBytes: 300, retain: { bytes: 600 } });
     await store.append([ended(1), ended(2)]);
     await store.append([entry(3, "open", { session_id: "sess_open" })]);
     for (let seq = 4; seq <= 40; seq++) await store.append([ended(seq)]);
-    expect((await store.compact()).held_by).toEqual(["sess_open"]);
+    expect((await store.compact()).heldBy).toEqual(["sess_open"]);
     expect((await readAll(store))[0]).toBeLessThanOrEqual(3);
     await store.append([entry(41, "end", { session_id: "sess_open", type: "aaep:agent.session.errored" })]);
-    expect((await store.compact()).held_by).toEqual([]);
+    expect((await store.compact()).heldBy).toEqual([]);
     expect((await readAll(store))[0]).toBeGreaterThan(30);
     await store.close();
   });
 
   it("does not go round in circles where what still counts is more than may be kept", async () => {
     const directory = freshDirectory();
-    const store = await open(directory, { segment_bytes: 2000, retain: { bytes: 3000 } });
+    const store = await open(directory, { segmentBytes: 2000, retain: { bytes: 3000 } });
     const value = "x".repeat(500);
     for (let i = 1; i <= 40; i++) await store.append([ended(i)], [fact("audit", `${i}`, value)]);
     await store.compact();
@@ -726,7 +726,7 @@ describe("retention", () => {
 
   it("writes a great many facts again in parts", async () => {
     const directory = freshDirectory();
-    const store = await open(directory, { segment_bytes: 300_000, retain: { bytes: 4_000_000 } });
+    const store = await open(directory, { segmentBytes: 300_000, retain: { bytes: 4_000_000 } });
     const value = "x".repeat(100_000);
     for (let i = 1; i <= 25; i++) await store.append([], [fact("kept", `${i}`, value)]);
     for (let i = 1; i <= 90; i++)
@@ -743,7 +743,7 @@ describe("retention", () => {
     await fc.assert(
       fc.asyncProperty(fc.nat(12), fc.nat(3), async (count, stop) => {
         const directory = freshDirectory();
-        const plain = await open(directory, { segment_bytes: 200 });
+        const plain = await open(directory, { segmentBytes: 200 });
         for (let i = 0; i < count; i++) await plain.append([ended(i + 1)], [fact("kind", `key ${i}`, i)]);
         await plain.close();
         let removals = 0;
@@ -754,10 +754,10 @@ describe("retention", () => {
             return nodeFiles.remove(path);
           },
         };
-        const stopped = await open(directory, { segment_bytes: 200, files, retain: { bytes: 1 } });
+        const stopped = await open(directory, { segmentBytes: 200, files, retain: { bytes: 1 } });
         await stopped.compact().catch(() => undefined);
         await stopped.close();
-        const again = await open(directory, { segment_bytes: 200 });
+        const again = await open(directory, { segmentBytes: 200 });
         expect(again.facts("kind").map(({ value }) => value)).toEqual(upTo(count).map((i) => i - 1));
         expect((await readAll(again)).at(-1) ?? 0).toBe(count);
         await again.close();
@@ -771,7 +771,7 @@ describe("retention", () => {
 describe("backup and restore (F06)", () => {
   it("F06: a backup made while the log is written holds everything acknowledged before, and restores under a new epoch", async () => {
     const directory = freshDirectory();
-    const store = await open(directory, { segment_bytes: 2000 });
+    const store = await open(directory, { segmentBytes: 2000 });
     let seq = 0;
     const write = async (count: number) => {
       for (let i = 0; i < count; i++)
@@ -824,10 +824,10 @@ describe("backup and restore (F06)", () => {
     truncateSync(segments[2]!, statSync(segments[2]!).size - 3);
     const cut = await restoreLog({ from: directory, to: join(freshDirectory(), "a") });
     expect(cut.last).toBeLessThan(30);
-    expect(cut.left_out?.reason).toContain("is not whole");
+    expect(cut.leftOut?.reason).toContain("is incomplete");
     rmSync(segments[1]!);
     const missing = await restoreLog({ from: directory, to: join(freshDirectory(), "b") });
-    expect(missing.left_out?.reason).toContain("A file is missing");
-    expect(missing.left_out?.bytes).toBeGreaterThan(0);
+    expect(missing.leftOut?.reason).toContain("A file is missing");
+    expect(missing.leftOut?.bytes).toBeGreaterThan(0);
   });
 });

@@ -42,6 +42,6 @@ const durable = (options: Partial<EmbeddedStoreOptions>) => (): DurablePlace => 
 
 storeContract("memory", async () => ({ store: createMemoryStore(), close: async () => {} }));
 storeContract("embedded", embedded({}));
-storeContract("embedded, with tiny segments", embedded({ segment_bytes: 400 }));
+storeContract("embedded, with tiny segments", embedded({ segmentBytes: 400 }));
 durableStoreContract("embedded", durable({}));
-durableStoreContract("embedded, with tiny segments", durable({ segment_bytes: 300 }));
+durableStoreContract("embedded, with tiny segments", durable({ segmentBytes: 300 }));

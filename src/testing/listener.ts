@@ -2,7 +2,7 @@
  * A scripted listener, for people who test their own agents, above all their gates: a real subscriber over the
  * in-process transport, with a script that answers.
  */
-import { hubOf, type Producer } from "../producer/producer.ts";
+import type { Producer } from "../producer/producer.ts";
 import type { Clock } from "../protocol/clock.ts";
 import type { Principal } from "../protocol/principal.ts";
 import type {
@@ -49,7 +49,7 @@ export class TestListener {
   constructor(producer: Producer, options: ListenerOptions = {}) {
     const { capabilities, principal, subscriber_id = "test-listener", clock } = options;
     this.#options = options;
-    const transport = createMemoryClient(hubOf(producer), principal ? { principal } : {});
+    const transport = createMemoryClient(producer.port, principal ? { principal } : {});
     this.#subscriber = new Subscriber(transport, {
       ...capabilities,
       subscriber_id,

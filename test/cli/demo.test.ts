@@ -277,7 +277,7 @@ describe("earshot demo without a terminal", () => {
   it("reports that a file is not a directory for the log", async () => {
     const { code, err, out } = await earshot(["demo", "--port", "0", "--data", "package.json"]);
     expect([code, out]).toEqual([1, ""]);
-    expect(err).toMatch(/^earshot: No log can be kept in \S+package\.json: .* Name a directory/);
+    expect(err).toMatch(/^earshot: The log cannot be stored in \S+package\.json: .* Name a directory/);
   });
 });
 

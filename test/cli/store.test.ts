@@ -200,7 +200,7 @@ describe("a directory no log can be kept in", () => {
         terminal({ cwd: folder }),
       );
       expect(ended, data).toMatchObject({ code: 1, out: "" });
-      expect(ended.err).toContain(`No log can be kept in ${data}: `);
+      expect(ended.err).toContain(`The log cannot be stored in ${data}: `);
       expect(ended.err).toContain("Name a directory that this process may write to.");
     }
   });
@@ -248,7 +248,7 @@ describe("earshot log", () => {
 
   it("follows what is written until Ctrl+C", async () => {
     const data = join(folder, "followed");
-    const store = await openEmbeddedStore({ directory: data, segment_bytes: 400 });
+    const store = await openEmbeddedStore({ directory: data, segmentBytes: 400 });
     await store.append([entry(1)]);
     const at = terminal();
     const ended = earshot(["log", "--follow", "--data", data], "", at);

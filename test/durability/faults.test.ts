@@ -49,7 +49,7 @@ describe("a disk that is full", () => {
         () => undefined,
       );
     }
-    expect(failed[0]).toMatch(/cannot be written any more: ENOSPC.*fix the disk and start again/);
+    expect(failed[0]).toMatch(/can no longer be written: ENOSPC.*fix the disk and start again/);
     expect(acknowledged.length).toBeGreaterThan(20);
     const done: unknown[] = [];
     expect(await transfer(session, done).catch(() => ({ ran: false }))).toMatchObject({ ran: false });
@@ -59,7 +59,7 @@ describe("a disk that is full", () => {
     await first.store.close();
     execFileSync("mount", ["-o", "remount,size=4m", disk]);
     const second = await open(join(disk, "log"));
-    expect(second.store.torn_bytes, "a short write was cut off").toBeGreaterThan(0);
+    expect(second.store.tornBytes, "a short write was cut off").toBeGreaterThan(0);
     let text = "";
     for await (const { event } of second.store.read(1)) text += (event as { chunk?: string }).chunk ?? "";
     for (const word of acknowledged) expect(text).toContain(word);
@@ -97,7 +97,7 @@ import { createProducer } from ${JSON.stringify(`${root}src/index.ts`)};
     });
     const ended = await runProgram(["serve", module, "--data", join(disk, "log"), "--port", "0"]);
     expect(ended.code).toBe(1);
-    expect(ended.err).toMatch(/earshot: The log in .* cannot be written any more: ENOSPC/);
+    expect(ended.err).toMatch(/earshot: The log in .* can no longer be written: ENOSPC/);
   });
 });
 

@@ -107,7 +107,7 @@ describe("what retention removes", () => {
   it("a listener whose place was removed is told of a gap, and an open question is kept whatever its age", async () => {
     const directory = place();
     const retain = { bytes: 3000 };
-    const first = await open(directory, { segment_bytes: 1000, retain });
+    const first = await open(directory, { segmentBytes: 1000, retain });
     const ear = listen(first.agent);
     await first.agent.run({ summary: "Counting." }, (session) => session.say("One. "));
     await first.clock.settle();
@@ -120,12 +120,12 @@ describe("what retention removes", () => {
     const [question] = ear.questions;
     for (let i = 0; i < 20; i++)
       await first.agent.run({ summary: "Counting." }, (session) => session.say(`Number ${i}. `));
-    const { held_by } = await first.store.compact();
-    expect(held_by).toEqual([open_session.session_id]);
+    const { heldBy } = await first.store.compact();
+    expect(heldBy).toEqual([open_session.session_id]);
     const at = first.clock.timestamp();
     await first.store.close();
 
-    const second = await open(directory, { segment_bytes: 1000, retain }, at);
+    const second = await open(directory, { segmentBytes: 1000, retain }, at);
     expect(second.store.recent()[0]!.seq, "the first ones are gone").toBeGreaterThan(5);
     const back = listen(second.agent, { connect: false });
     back.connect(old);
@@ -137,7 +137,7 @@ describe("what retention removes", () => {
 
   it("what a listener declared about itself leaves the disk after it has left", async () => {
     const directory = place();
-    const { store, agent } = await open(directory, { segment_bytes: 2000, retain: { bytes: 2000 } });
+    const { store, agent } = await open(directory, { segmentBytes: 2000, retain: { bytes: 2000 } });
     const ear = listen(agent, { capabilities: { preferred_languages: ["tlh"] } } as never);
     await agent.run({ summary: "Hello." }, (session) => session.say("Hello. "));
     await until(store, () => ear.events.length > 0);

@@ -59,10 +59,10 @@ export default command({
       !log.sessions.some((one) => one.session_id === flags.session)
     )
       throw usage(`The log has no session "${plain(flags.session)}". "earshot log sessions" lists them.`);
-    if (log.torn_bytes > 0)
+    if (log.tornBytes > 0)
       say(
         io,
-        `The last ${count(log.torn_bytes, "byte")} are an incomplete write: it is still in progress, or was interrupted.`,
+        `The last ${count(log.tornBytes, "byte")} are an incomplete write: it is still in progress, or was interrupted.`,
       );
     await show(io, log, { ...flags, from });
     return EXIT.ok;
@@ -111,13 +111,13 @@ async function backup(io: Io, from: string, to: string): Promise<number> {
 }
 
 async function restore(io: Io, from: string, to: string): Promise<number> {
-  const { last, left_out } = await restoreLog({ from, to });
+  const { last, leftOut } = await restoreLog({ from, to });
   say(
     io,
     `Restored ${count(last, "entry", "entries")} to ${to}. It is a new log: listeners are told of a gap.`,
   );
-  if (!left_out) return EXIT.ok;
-  say(io, `${left_out.reason} ${count(left_out.bytes, "byte")} from there on were skipped.`);
+  if (!leftOut) return EXIT.ok;
+  say(io, `${leftOut.reason} ${count(leftOut.bytes, "byte")} from there on were skipped.`);
   return EXIT.failed;
 }
 

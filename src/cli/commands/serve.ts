@@ -77,7 +77,7 @@ export default command({
     const retain = {
       ...(flags["keep-days"] === undefined
         ? {}
-        : { age_ms: wholeNumber("keep-days", flags["keep-days"], { least: 1 }) * DAY_MS }),
+        : { ageMs: wholeNumber("keep-days", flags["keep-days"], { least: 1 }) * DAY_MS }),
       ...(flags["keep-mb"] === undefined
         ? {}
         : { bytes: wholeNumber("keep-mb", flags["keep-mb"], { least: 1 }) * MIB }),

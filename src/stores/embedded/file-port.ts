@@ -1,4 +1,4 @@
-/** The files under the embedded store, as little as it needs. Tests put faults in between: full disks, failing syncs, torn writes. */
+/** The file operations of the embedded store. Tests inject faults here: full disks, failing syncs, torn writes. */
 import { close, constants, fdatasync, ftruncate, open, read, write } from "node:fs";
 import { link, mkdir, readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
@@ -7,7 +7,7 @@ import { promisify } from "node:util";
 export interface OpenFile {
   /** Appends all of it or throws. */
   append(bytes: Uint8Array): Promise<void>;
-  /** Resolves once what was appended survives a power cut. */
+  /** Resolves once everything appended survives a power cut. */
   sync(): Promise<void>;
   truncate(size: number): Promise<void>;
   close(): Promise<void>;
@@ -15,21 +15,20 @@ export interface OpenFile {
 
 export interface FileState {
   readonly size: number;
-  /** The number by which the file system knows it. */
   readonly inode: string;
-  /** When it was made, in milliseconds; 0 where the file system does not know. */
+  /** Birth time in milliseconds; 0 if the file system does not know it. */
   readonly born: number;
 }
 
 export interface FilePort {
   list(directory: string): Promise<string[]>;
-  /** The whole file, or the bytes from one place up to another. */
+  /** The whole file, or a range of bytes. */
   read(path: string, from?: number, to?: number): Promise<Uint8Array>;
-  /** What tells a file from a copy of it: its number, and when it was made, as a number that was given up is used again. */
+  /** Inode and birth time tell a file from a copy; both are needed, because inodes are reused. */
   stat(path: string): Promise<FileState>;
   /**
-   * For appending; made if it is not there. `exclusive` fails where it is. `durable`: what is appended may be made safe
-   * at once, where the system can do both in one step; `sync` is called all the same.
+   * Opens for appending and creates the file if needed. `exclusive` fails if it exists. `durable`: appends may be synced
+   * in one step where the system can do that; `sync` is called in any case.
    */
   open(path: string, exclusive?: boolean, durable?: boolean): Promise<OpenFile>;
   /** Makes the names in a directory durable. */
@@ -81,13 +80,13 @@ export const nodeFiles: FilePort = {
     return { size: Number(size), inode: String(ino), born: Number(birthtimeMs) };
   },
   async open(path, exclusive = false, durable = false) {
-    // Elsewhere it syncs in a second step: Windows has no such flag, and on macOS it stops short of the drive's own cache.
+    // Other systems sync in a second step: Windows has no such flag, and on macOS it does not flush the drive's cache.
     const atOnce = durable && process.platform === "linux" ? constants.O_DSYNC : 0;
     const flags = constants.O_APPEND | constants.O_CREAT | constants.O_WRONLY | atOnce;
     const fd = await openFile(path, exclusive ? flags | constants.O_EXCL : flags, 0o600);
     return {
       async append(bytes) {
-        // A short write is no error to the system; the rest is tried until it fails for a reason.
+        // A short write is no error to the system: write the rest, until it fails for a reason.
         for (let done = 0; done < bytes.byteLength; )
           done += (await writeFile(fd, bytes.subarray(done), 0)).bytesWritten;
       },
@@ -112,8 +111,8 @@ export const nodeFiles: FilePort = {
 };
 
 /**
- * With those above it that are missing. Step by step, for where a system calls a directory's parent missing although it
- * is there, as Linux does under /proc, the built-in way tries for ever.
+ * Like a recursive mkdir, step by step: where a system reports an existing parent as missing, as Linux does under /proc,
+ * the built-in one never ends.
  */
 async function makeDirectory(path: string): Promise<void> {
   const missing = (error: NodeJS.ErrnoException): boolean => error.code === "ENOENT";
@@ -130,7 +129,7 @@ async function makeDirectory(path: string): Promise<void> {
   });
 }
 
-/** Writes a small file so that a crash leaves the old one or the new one, never half of it. */
+/** Replaces a small file atomically: a crash leaves the old one or the new one. */
 export async function replaceFile(
   files: FilePort,
   directory: string,
@@ -151,7 +150,7 @@ export async function replaceFile(
   await files.syncDirectory(directory);
 }
 
-/** Undefined where there is no such file. */
+/** Undefined if there is no such file. */
 export async function readText(files: FilePort, path: string): Promise<string | undefined> {
   try {
     return Buffer.from(await files.read(path)).toString("utf8");

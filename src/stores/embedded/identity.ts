@@ -1,4 +1,4 @@
-/** Which log this is. A wiped, restored or copied one is another: cursors of the old one are noticed (F06). */
+/** The identity of a log. A wiped, restored or copied log gets a new one, so that old cursors are detected (F06). */
 import { join } from "node:path";
 import type { LogIdentity } from "../../hub/store.ts";
 import { EarshotError } from "../../protocol/errors.ts";
@@ -9,13 +9,13 @@ const DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 export const IDENTITY = "identity.json";
 
 interface Kept extends LogIdentity {
-  /** The file's own number when it was written: in a copy it does not fit any more. */
+  /** The inode of the file when it was written: a copy has another one. */
   readonly inode?: string;
-  /** When the file was made, in milliseconds: where a log was deleted and put back, it may well get the same number. */
+  /** The file's birth time in milliseconds: a log that was deleted and put back may get the same inode. */
   readonly born?: number;
 }
 
-/** Some file systems know no such time and tell another one, which moves a little while the file is made. */
+/** Some file systems report another time instead, which changes a little while the file is created. */
 const SAME_TIME_MS = 10_000;
 
 export async function identify(
@@ -27,7 +27,7 @@ export async function identify(
   const kept = await readIdentity(directory, files);
   if (kept) {
     const { inode, born } = await files.stat(path);
-    // Written before files were numbered: the same log, from now on with its number.
+    // Written by an older version without the inode: the same log, from now on with it.
     if (kept.inode === undefined) return write(directory, files, kept);
     if (kept.inode === inode && Math.abs(born - (kept.born ?? born)) < SAME_TIME_MS)
       return { epoch: kept.epoch, key: kept.key };
@@ -56,11 +56,11 @@ export async function readIdentity(directory: string, files: FilePort): Promise<
         ...(born === undefined ? {} : { born }),
       };
   } catch {
-    // Said below.
+    // Reported below.
   }
   throw new EarshotError(
     "log_damaged",
-    `${path} is damaged. Remove it and start again: the log gets a new name, and listeners are told of a gap.`,
+    `${path} is damaged. Remove it and start again: the log gets a new identity, and listeners are told of a gap.`,
   );
 }
 

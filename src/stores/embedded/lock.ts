@@ -1,18 +1,18 @@
-/** One process writes a log at a time; a second one is told which. The lock of a process that died keeps nobody out. */
+/** The lock of a log: one process writes at a time. The lock of a process that died is taken over. */
 import { readFile, realpath } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { EarshotError } from "../../protocol/errors.ts";
 import { type FilePort, readText } from "./file-port.ts";
 
-/** Which process a number stands for now; undefined if it is gone. Numbers are used again, so it takes more than that. */
+/** Identifies the process behind a pid; undefined if it is gone. Pids are reused, so the pid alone is not enough. */
 export type ProcessMark = (pid: number) => Promise<string | undefined>;
 
-/** Where the system tells it, when the process began: after a restart in a container the number is often the same. */
+/** The start time of the process where the system tells it: after a restart in a container the pid is often the same. */
 export const processMark: ProcessMark = async (pid) => {
   try {
     const stat = await readFile(`/proc/${pid}/stat`, "utf8");
     const [state = "", ...rest] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-    // Dead, and only waiting for its parent to notice: in a container that may be never.
+    // A zombie: in a container its parent may never reap it.
     return state === "Z" || state === "X" ? undefined : rest[18];
   } catch {
     try {
@@ -24,29 +24,29 @@ export const processMark: ProcessMark = async (pid) => {
   }
 };
 
-/** Logs this very process has open: its own number in a lock file says nothing about them. */
-const mine = new Set<string>();
+/** Logs that this process has open: its own pid in a lock file may be from an earlier process. */
+const held = new Set<string>();
 
-/** The answer gives it back. */
+/** Resolves to a function that releases the lock. */
 export async function lockDirectory(
   directory: string,
   files: FilePort,
   mark: ProcessMark,
 ): Promise<() => Promise<void>> {
-  // By whatever way it is reached: a link to it is the same log.
+  // Resolved, because a symbolic link to it is the same log.
   const place = await realpath(directory).catch(() => resolve(directory));
   const path = join(directory, "lock");
-  if (mine.has(place)) throw inUse(directory, process.pid);
-  mine.add(place);
+  if (held.has(place)) throw inUse(directory, process.pid);
+  held.add(place);
   try {
     const text = `${process.pid} ${(await mark(process.pid)) ?? ""}`;
     if (!(await claim(files, path, text))) await takeOver(files, directory, path, text, mark);
   } catch (error) {
-    mine.delete(place);
+    held.delete(place);
     throw error;
   }
   return async () => {
-    mine.delete(place);
+    held.delete(place);
     await files.remove(path);
   };
 }
@@ -57,10 +57,10 @@ const inUse = (directory: string, pid: number): EarshotError =>
     `The log in ${directory} is being written by process ${pid}. Stop it, or use another directory.`,
   );
 
-/** File systems without second names answer with one of these. */
+/** Errors of file systems without hard links. */
 const NO_LINKS = new Set(["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS"]);
 
-/** It appears with its text in it: an empty one would look like nobody's to whoever comes just then. */
+/** Created under another name and linked, so that nobody sees an empty lock file. */
 async function claim(files: FilePort, path: string, text: string): Promise<boolean> {
   const draft = `${path}.draft-${process.pid}`;
   await files.remove(draft);
@@ -89,8 +89,8 @@ async function create(files: FilePort, path: string, text: string): Promise<void
 }
 
 /**
- * Two processes that find the same dead lock must not both remove it: only who holds the gate may. A gate whose holder
- * died is left behind for the next one, which is named after the dead: of each there is one, and one process gets it.
+ * Two processes that find the same stale lock must not both remove it: only the holder of the takeover file may. If that
+ * holder died too, the next takeover file is named after it, so that again only one process gets it.
  */
 async function takeOver(
   files: FilePort,
@@ -101,11 +101,11 @@ async function takeOver(
 ): Promise<void> {
   const dead = (await readText(files, path)) ?? "";
   await refuseLiving(dead, directory, mark);
-  const gates = [`${path}.takeover`];
-  while (!(await claim(files, gates.at(-1)!, text))) {
-    const holder = (await readText(files, gates.at(-1)!)) ?? "";
+  const takeovers = [`${path}.takeover`];
+  while (!(await claim(files, takeovers.at(-1)!, text))) {
+    const holder = (await readText(files, takeovers.at(-1)!)) ?? "";
     await refuseLiving(holder, directory, mark);
-    gates.push(`${path}.takeover-${holder.replaceAll(" ", "-")}`);
+    takeovers.push(`${path}.takeover-${holder.replaceAll(" ", "-")}`);
   }
   try {
     const held = (await readText(files, path)) ?? "";
@@ -113,11 +113,11 @@ async function takeOver(
     await files.remove(path);
     if (!(await claim(files, path, text))) throw inUse(directory, process.pid);
   } finally {
-    for (const gate of gates) await files.remove(gate);
+    for (const takeover of takeovers) await files.remove(takeover);
   }
 }
 
-/** A file that names this very process was left by an earlier one with its number: what is ours is in `mine`. */
+/** A lock with our own pid was left by an earlier process: our own locks are in `held`. */
 async function refuseLiving(holder: string, directory: string, mark: ProcessMark): Promise<void> {
   const [pid = "", started = ""] = holder.split(" ");
   if (!(Number(pid) > 0) || Number(pid) === process.pid) return;

@@ -1,14 +1,14 @@
 /**
- * A segment file: a header, then records, each with its length and a checksum over both. One record is one `append`,
- * so that a torn one goes as a whole. A record that is cut short or does not match at the very end of the last segment
- * is a write that never finished and was never acknowledged; the same anywhere else is damage, and is named, never
- * skipped (F05).
+ * The format of a segment file: a header, then records, each with its length and a checksum over both. One record is one
+ * `append`, so a torn record is dropped as a whole. An incomplete or mismatching record at the very end of the last
+ * segment is a write that never finished and was never acknowledged; anywhere else it is damage, which is reported and
+ * never skipped (F05).
  */
 import { crc32 } from "node:zlib";
 import type { Fact, LogEntry } from "../../hub/store.ts";
 import { EarshotError } from "../../protocol/errors.ts";
 
-/** What files are written as; version 1 had one bare entry per record, and a header without time and number. */
+/** Version 1 had one bare entry per record, and a header without time and number. */
 const VERSION = 2;
 const MAGIC = Buffer.from("EARSHOT", "latin1");
 const OLD_HEADER = 8;
@@ -16,12 +16,12 @@ export const HEADER = 28;
 const PREFIX = 8;
 const LARGEST_RECORD = 64 * 1024 * 1024;
 const AHEAD_BYTES = 1024 * 1024;
-/** UTF-8 takes at most three bytes for what a string counts as one. */
+/** A UTF-16 unit takes at most three bytes in UTF-8. */
 const MOST_PER_UNIT = 3;
 const KEPT_SCRATCH = 4 * 1024 * 1024;
 const NO_FACTS: readonly WrittenFact[] = [];
 
-/** A fact as it is written; the order is there when a compaction wrote it again: it keeps its place among the others. */
+/** A fact as it is written; a compaction adds the order, so that a rewritten fact keeps its place. */
 export type WrittenFact = readonly [kind: string, key: string, value: unknown, order?: number];
 
 export interface Batch {
@@ -33,18 +33,18 @@ export interface Batch {
 
 export interface SegmentHeader {
   readonly version: number;
-  /** Where the records begin. */
+  /** The offset of the first record. */
   readonly size: number;
-  /** When it was begun, in milliseconds of the wall clock; 0 where it is not known. */
+  /** When it was created, in wall-clock milliseconds; 0 if unknown. */
   readonly created: number;
 }
 
 export interface ScannedSegment {
   readonly header: SegmentHeader;
-  /** Bytes up to the end of the last whole record; 0 if not even the header is whole. */
+  /** Bytes up to the end of the last complete record; 0 if even the header is incomplete. */
   readonly sound: number;
   readonly records: number;
-  /** What is wrong with the rest, where there is one. */
+  /** What is wrong with the rest, if there is any. */
   readonly torn?: string;
 }
 
@@ -72,7 +72,7 @@ export interface LogRecord {
   readonly text: string;
 }
 
-/** Undefined if there is nothing in it. */
+/** Undefined if there is nothing to write. */
 export function recordOf(entries: readonly LogEntry[], kept: readonly Fact[]): LogRecord | undefined {
   if (entries.length === 0 && kept.length === 0) return undefined;
   const facts =
@@ -82,7 +82,7 @@ export function recordOf(entries: readonly LogEntry[], kept: readonly Fact[]): L
   return record({ entries, facts }, written);
 }
 
-/** What a compaction writes ahead of what it removes, in records of a moderate size; the last one says what is kept. */
+/** The facts that a compaction rewrites before it removes segments; the last record says which one is kept first. */
 export function recordsAhead(base: number, facts: readonly WrittenFact[]): LogRecord[] {
   const records: LogRecord[] = [];
   let part: WrittenFact[] = [];
@@ -104,17 +104,17 @@ function record(batch: Batch, written: unknown): LogRecord {
   if (text.length * MOST_PER_UNIT > LARGEST_RECORD && Buffer.byteLength(text) > LARGEST_RECORD) {
     throw new EarshotError(
       "log_too_large",
-      `One write is more than the log takes at once (${LARGEST_RECORD} bytes). Append it in parts.`,
+      `One append is larger than the log allows (${LARGEST_RECORD} bytes). Append it in parts.`,
     );
   }
   return { batch, text };
 }
 
-/** Turns records into bytes, in memory it uses again: a copy for each and one more for all would cost as much as the disk. */
+/** Encodes records into a reused buffer: a copy per record and one more for all would cost as much as the disk. */
 export class RecordEncoder {
   #scratch = Buffer.allocUnsafeSlow(64 * 1024);
 
-  /** Good until the next call. `places` is told where each record begins. */
+  /** The result is valid until the next call. `places` receives the offset of each record. */
   encode(records: readonly LogRecord[], places: number[]): Buffer {
     let room = 0;
     for (const { text } of records) room += PREFIX + text.length * MOST_PER_UNIT;
@@ -136,7 +136,7 @@ export class RecordEncoder {
   }
 }
 
-/** Over the length as well: a flipped length must not pass for another record. */
+/** Covers the length too: a corrupt length must not pass for another record. */
 const checksum = (bytes: Uint8Array, at: number, size: number): number =>
   crc32(bytes.subarray(at + PREFIX, at + PREFIX + size), size) >>> 0;
 
@@ -155,11 +155,11 @@ const damaged = (name: string, at: number, what: string): EarshotError =>
 
 interface ScanOptions {
   readonly name: string;
-  /** From this byte on the end may be torn; only the segment that was being written has one. */
+  /** From this byte on the end may be torn; only the segment that was being written can be. */
   readonly tornFrom: number;
 }
 
-/** Every whole record in order, with the place it begins at. */
+/** Passes every complete record to `take`, in order, with its offset. */
 export function scanSegment(
   bytes: Uint8Array,
   { name, tornFrom }: ScanOptions,
@@ -168,15 +168,15 @@ export function scanSegment(
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const header = readHeader(buffer, name, tornFrom);
   if (!header) {
-    const nothing = { version: VERSION, size: HEADER, created: 0 };
-    return { header: nothing, sound: 0, records: 0, torn: "its header is not whole" };
+    const empty = { version: VERSION, size: HEADER, created: 0 };
+    return { header: empty, sound: 0, records: 0, torn: "its header is incomplete" };
   }
   let at = header.size;
   let records = 0;
   while (at < buffer.length) {
     const what = brokenAt(buffer, at);
     if (what !== undefined) {
-      if (at >= tornFrom && nothingSoundAfter(buffer, at)) return { header, sound: at, records, torn: what };
+      if (at >= tornFrom && hasNoRecordAfter(buffer, at)) return { header, sound: at, records, torn: what };
       throw damaged(name, at, what);
     }
     const size = buffer.readUInt32LE(at);
@@ -188,8 +188,8 @@ export function scanSegment(
 }
 
 /**
- * The records of a stretch that begins with one, each with its place in the stretch. `growing`: it may end in the middle
- * of a write; otherwise it was found whole before.
+ * The records in a range of bytes that starts with one, each with its offset. `growing`: the range may end in the middle
+ * of a write; otherwise it is known to be complete.
  */
 export function* decodeRecords(
   bytes: Uint8Array,
@@ -206,7 +206,7 @@ export function* decodeRecords(
   }
 }
 
-/** Undefined for a header that was never finished. */
+/** Undefined for a header that was never completed. */
 function readHeader(buffer: Buffer, name: string, tornFrom: number): SegmentHeader | undefined {
   const known = buffer.subarray(0, MAGIC.length).equals(MAGIC.subarray(0, buffer.length));
   const version = buffer[7];
@@ -222,8 +222,8 @@ function readHeader(buffer: Buffer, name: string, tornFrom: number): SegmentHead
     if (buffer.readDoubleLE(16) !== segmentNumber(name)) throw damaged(name, 0, "it has another file's name");
     return { version: VERSION, size: HEADER, created: buffer.readDoubleLE(8) };
   }
-  if (tornFrom === 0 && (known || !whole) && nothingSoundAfter(buffer, 0)) return undefined;
-  if (!known) throw new EarshotError("log_unreadable", `The log file ${name} is not a log of ours.`);
+  if (tornFrom === 0 && (known || !whole) && hasNoRecordAfter(buffer, 0)) return undefined;
+  if (!known) throw new EarshotError("log_unreadable", `The log file ${name} is not an Earshot log.`);
   throw damaged(name, 0, whole ? "its header does not match its checksum" : "it is cut off in its header");
 }
 
@@ -236,8 +236,8 @@ function brokenAt(buffer: Buffer, at: number): string | undefined {
   return undefined;
 }
 
-/** A torn write leaves nothing behind it. A sound record after a broken one means that the broken one was acknowledged once. */
-function nothingSoundAfter(buffer: Buffer, broken: number): boolean {
+/** Nothing follows a torn write. A valid record after a broken one means that the broken one was acknowledged once. */
+function hasNoRecordAfter(buffer: Buffer, broken: number): boolean {
   for (let at = broken + 1; at + PREFIX < buffer.length; at++) {
     if (brokenAt(buffer, at) === undefined) return false;
   }

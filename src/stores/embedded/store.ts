@@ -1,5 +1,5 @@
 /**
- * The log on disk: one append-only sequence in segment files, synced in groups. Acknowledged means on disk: `append`
+ * The store on disk: an append-only log in segment files, with group commit. Acknowledged means on disk: `append`
  * resolves after fdatasync, and everything that arrived meanwhile shares the next one. One process writes at a time.
  */
 import { join } from "node:path";
@@ -11,26 +11,24 @@ import { Followers } from "../followers.ts";
 import { type FilePort, nodeFiles, replaceFile } from "./file-port.ts";
 import { identify } from "./identity.ts";
 import { lockDirectory, type ProcessMark, processMark } from "./lock.ts";
-import { readEntries } from "./reading.ts";
-import { CLOSED, recover } from "./recover.ts";
-import { type Compaction, type Retention, removable } from "./retention.ts";
+import { CLOSED, type LogIndex, readEntries, recover, type Segment } from "./log-index.ts";
 import { type LogRecord, recordOf, recordsAhead } from "./segment.ts";
-import { repairTail, SegmentWriter } from "./writer.ts";
+import { repairTail, SegmentWriter } from "./segment-writer.ts";
 
 /** Options of `openEmbeddedStore`. */
 export interface EmbeddedStoreOptions {
   readonly directory: string;
-  /** What may go, and when; without it everything is kept. */
+  /** What may be removed, and when; by default everything is kept. */
   readonly retain?: Retention;
-  /** "sync": acknowledged means on disk. "none": acknowledged means handed to the system; a power cut may lose it. */
+  /** "sync": acknowledged means on disk. "none": acknowledged means passed to the system; a power cut may lose it. */
   readonly durability?: "sync" | "none";
-  /** A new segment is begun beyond this size: 64 MiB, or an eighth of what `retain` allows. */
-  readonly segment_bytes?: number;
+  /** A new segment starts beyond this size: 64 MiB, or an eighth of what `retain` allows. */
+  readonly segmentBytes?: number;
   readonly clock?: Clock;
   readonly random?: RandomBytes;
-  /** Sentences for whoever operates the agent; console.warn by default. */
+  /** Receives warnings for the operator; console.warn by default. */
   readonly warn?: (sentence: string) => void;
-  /** Called once if the log cannot be written any more: nothing further is acknowledged, so the process should end. */
+  /** Called once if the log can no longer be written: nothing more is acknowledged, so the process should exit. */
   readonly failed?: (error: EarshotError) => void;
   readonly files?: FilePort;
   readonly processMark?: ProcessMark;
@@ -38,16 +36,30 @@ export interface EmbeddedStoreOptions {
 
 /** A log on disk. Pass it to `createProducer({ store })`. */
 export interface EmbeddedStore extends LogStore {
-  /** Bytes of an unfinished write that were cut off on opening, and kept in a file beside the log. */
-  readonly torn_bytes: number;
-  /** Removes what may go now. It also happens by itself, where `retain` asks for it. */
+  /** Bytes of an unfinished write that were cut off on opening, and saved in a file next to the log. */
+  readonly tornBytes: number;
+  /** Removes what `retain` allows now. Also happens automatically. */
   compact(): Promise<Compaction>;
-  /** Waits for what is under way. Opening again is quicker and stricter after this. */
+  /** Waits for writes in progress. Opening is faster and stricter after an orderly close. */
   close(): Promise<void>;
 }
 
+export interface Retention {
+  /** Segments older than this may be removed. */
+  readonly ageMs?: number;
+  /** Beyond this size the oldest segments are removed. */
+  readonly bytes?: number;
+}
+
+export interface Compaction {
+  /** How many files were removed. */
+  readonly removed: number;
+  /** Open sessions that keep the next file that was due. */
+  readonly heldBy: readonly string[];
+}
+
 interface Waiting {
-  /** Absent where there is nothing to write: then it waits for its turn only. */
+  /** Absent if there is nothing to write: then it only waits for its turn. */
   readonly record: LogRecord | undefined;
   readonly compact: ((done: Compaction) => void) | undefined;
   /** The position of its first entry. */
@@ -57,23 +69,23 @@ interface Waiting {
 }
 
 const MIB = 1024 * 1024;
-/** Less than this is not worth dividing. */
+/** Smaller groups are not split. */
 const GROUP_BYTES = 64 * 1024;
 
 /** Opens the log in a directory for writing, and repairs an unfinished write. One process at a time may hold it. */
 export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<EmbeddedStore> {
   const { directory, retain, files = nodeFiles, clock = systemClock, random = systemRandom } = options;
   const { durability = "sync", warn = (sentence: string) => console.warn(sentence) } = options;
-  const { segment_bytes = Math.min(64 * MIB, Math.max(MIB, Math.floor((retain?.bytes ?? 512 * MIB) / 8))) } =
+  const { segmentBytes = Math.min(64 * MIB, Math.max(MIB, Math.floor((retain?.bytes ?? 512 * MIB) / 8))) } =
     options;
   const sync = durability === "sync";
   const unlock = await files
     .ensureDirectory(directory)
     .then(() => lockDirectory(directory, files, options.processMark ?? processMark))
     .catch((error: Error) => {
-      throw error instanceof EarshotError ? error : cannotKeep(directory, error);
+      throw error instanceof EarshotError ? error : cannotOpen(directory, error);
     });
-  const { ledger, torn, identity, writer } = await prepare().catch(async (error) => {
+  const { index, torn, identity, writer } = await prepare().catch(async (error) => {
     await unlock();
     throw error;
   });
@@ -88,9 +100,9 @@ export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<
     const writer = new SegmentWriter({
       directory,
       files,
-      ledger: found.ledger,
-      segment_bytes,
-      segment_ms: (retain?.age_ms ?? Number.POSITIVE_INFINITY) / 8,
+      index: found.index,
+      segmentBytes,
+      segmentMs: (retain?.ageMs ?? Number.POSITIVE_INFINITY) / 8,
       sync,
       wallTime: () => Date.parse(clock.timestamp()),
     });
@@ -103,8 +115,8 @@ export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<
   let writing: Promise<void> | undefined;
   let failure: EarshotError | undefined;
   let closing: Promise<void> | undefined;
-  /** The entry that must come next, what is still on its way included. */
-  let expected = ledger.last === 0 ? undefined : ledger.last + 1;
+  /** The position that must come next, queued writes included. */
+  let expected = index.last === 0 ? undefined : index.last + 1;
   let cancelTimer: (() => void) | undefined;
 
   function put(
@@ -119,8 +131,8 @@ export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<
   }
 
   /**
-   * What is written together: up to the next compaction, which wants the log for itself. Of much, only half: it is handed
-   * on to listeners while the other half is being made safe.
+   * The next group commit: up to the next compaction, which runs alone. Of a long queue only half, so that one half is
+   * delivered while the other is being synced.
    */
   function nextGroup(): Waiting[] {
     const most = Math.max(
@@ -140,7 +152,7 @@ export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<
     return group;
   }
 
-  /** After a failed write or sync nothing is known about the file any more: stop acknowledging for good (F03, F04). */
+  /** After a failed write or sync the state of the file is unknown: nothing is acknowledged any more (F03, F04). */
   async function writeAll(): Promise<void> {
     while (waiting.length > 0) {
       const group = nextGroup();
@@ -159,58 +171,58 @@ export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<
         for (const one of group) one.reject(failure);
         if (first) options.failed?.(failure);
       }
-      if (retain && writer.hasBegunSegment() && failure === undefined) compactSoon();
+      if (retain && writer.hasStartedSegment() && failure === undefined) compactSoon();
     }
     writing = undefined;
   }
 
-  /** Live facts are written again at the end, safely, before the files they were in go. */
+  /** Rewrites current facts at the end before it removes the files they were in. */
   async function compactNow(): Promise<Compaction> {
     const now = Date.parse(clock.timestamp());
     const plan = (what: Retention) => {
-      const { segments, held_by } = removable(ledger, what, now);
-      const kept = ledger.segments[segments.length]?.first ?? 0;
-      const ahead = segments.length > 0 ? recordsAhead(kept, ledger.factsBefore(kept)) : [];
-      return { segments, held_by, ahead };
+      const { segments, heldBy } = removable(index, what, now);
+      const kept = index.segments[segments.length]?.first ?? 0;
+      const ahead = segments.length > 0 ? recordsAhead(kept, index.factsBefore(kept)) : [];
+      return { segments, heldBy, ahead };
     };
     let chosen = plan(retain ?? {});
-    // Where most of it still counts, writing it again would make no room, and would not end.
+    // If most facts are current, rewriting them would free no space and never end.
     const rewritten = chosen.ahead.reduce((sum, { text }) => sum + text.length, 0);
     const removed = chosen.segments.reduce((sum, { size }) => sum + size, 0);
     if (rewritten * 2 > removed) chosen = plan({ ...retain, bytes: Number.POSITIVE_INFINITY });
-    const { segments, held_by, ahead } = chosen;
-    if (segments.length === 0) return { removed: 0, held_by };
-    // One at a time: together they may be more than a segment takes.
+    const { segments, heldBy, ahead } = chosen;
+    if (segments.length === 0) return { removed: 0, heldBy };
+    // One at a time: together they may exceed a segment.
     for (const record of ahead) await writer.write([record]);
     for (const { name } of segments) {
       await files.remove(join(directory, name));
-      ledger.segments.shift();
+      index.segments.shift();
     }
     await files.syncDirectory(directory);
-    return { removed: segments.length, held_by };
+    return { removed: segments.length, heldBy };
   }
 
   const compact = async (): Promise<Compaction> => {
-    let result: Compaction = { removed: 0, held_by: [] };
+    let result: Compaction = { removed: 0, heldBy: [] };
     const done = (compaction: Compaction) => {
       result = compaction;
     };
     await put(undefined, done);
     return result;
   };
-  // A failure to remove is a failure of the log, and everyone who appends hears of it.
+  // A failed removal fails the log, so later appends are rejected.
   const compactSoon = (): void => void compact().catch(() => undefined);
 
-  /** The age of what is kept grows while nothing is written. */
-  function watchAge(): void {
-    if (retain?.age_ms === undefined || closing) return;
-    cancelTimer = clock.timer(clock.now() + Math.min(retain.age_ms / 8, 3_600_000), () => {
+  /** Segments age even while nothing is written. */
+  function scheduleCompaction(): void {
+    if (retain?.ageMs === undefined || closing) return;
+    cancelTimer = clock.timer(clock.now() + Math.min(retain.ageMs / 8, 3_600_000), () => {
       compactSoon();
-      watchAge();
+      scheduleCompaction();
     });
   }
   if (retain) compactSoon();
-  watchAge();
+  scheduleCompaction();
 
   async function closeNow(): Promise<void> {
     cancelTimer?.();
@@ -218,7 +230,7 @@ export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<
     followers.clear();
     try {
       await writer.close();
-      const last = ledger.segments.at(-1);
+      const last = index.segments.at(-1);
       if (last && failure === undefined) {
         const closed = Buffer.from(JSON.stringify({ segment: last.name, size: last.size }));
         await replaceFile(files, directory, join(directory, CLOSED), closed);
@@ -232,7 +244,7 @@ export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<
   return {
     identity,
     durable: true,
-    torn_bytes: torn?.bytes ?? 0,
+    tornBytes: torn?.bytes ?? 0,
     append(entries, facts = []) {
       if (closing) return Promise.reject(isClosed());
       let next = expected;
@@ -249,10 +261,10 @@ export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<
         return Promise.reject(error as Error);
       }
     },
-    recent: () => ledger.latest(),
-    follow: (from, receive) => followers.add(from, receive, ledger.recent),
-    read: (from) => readEntries({ directory, files, ledger, from, ready: () => writing }),
-    facts: (kind) => ledger.facts(kind),
+    recent: () => index.snapshot(),
+    follow: (from, receive) => followers.add(from, receive, index.recent),
+    read: (from) => readEntries({ directory, files, index, from, ready: () => writing }),
+    facts: (kind) => index.facts(kind),
     compact: () => (closing ? Promise.reject(isClosed()) : compact()),
     close() {
       closing ??= closeNow();
@@ -267,23 +279,46 @@ function recordsIn(group: readonly Waiting[]): LogRecord[] {
   return records;
 }
 
-const cannotKeep = (directory: string, cause: Error): EarshotError =>
+const cannotOpen = (directory: string, cause: Error): EarshotError =>
   new EarshotError(
     "log_unwritable",
-    `No log can be kept in ${directory}: ${cause.message}. Name a directory that this process may write to.`,
+    `The log cannot be stored in ${directory}: ${cause.message}. Name a directory that this process may write to.`,
     { cause },
   );
 
 const cannotWrite = (directory: string, cause: Error): EarshotError =>
   new EarshotError(
     "log_failed",
-    `The log in ${directory} cannot be written any more: ${cause.message} Nothing further is acknowledged; fix the disk and start again.`,
+    `The log in ${directory} can no longer be written: ${cause.message} Nothing more is acknowledged; fix the disk and start again.`,
     { cause },
   );
 
-/** A log with a hole could not be opened again: better to refuse it now. */
+/** A log with a hole could not be opened again, so it is refused now. */
 const outOfOrder = (seq: number, expected: number): EarshotError =>
   new EarshotError(
     "log_out_of_order",
-    `Entry ${seq} was to be appended where ${expected} comes next. Go on after the newest entry that read() gives.`,
+    `Entry ${seq} was appended where ${expected} is next. Continue after the newest entry that read() returns.`,
   );
+
+/** The segments that retention allows to remove: from the front, and never one with an open session in it. */
+function removable(
+  { segments, open, last }: LogIndex,
+  { ageMs, bytes }: Retention,
+  now: number,
+): { segments: Segment[]; heldBy: string[] } {
+  let size = segments.reduce((sum, segment) => sum + segment.size, 0);
+  const due: Segment[] = [];
+  for (const [i, segment] of segments.entries()) {
+    const next = segments[i + 1];
+    // The newest entry stays, whatever its age: it holds the position at which the log continues.
+    if (!next || (segment.lastSeq === last && last !== 0)) break;
+    // It was written to until the next one was created.
+    const old = ageMs !== undefined && next.header.created <= now - ageMs;
+    if (!old && (bytes === undefined || size <= bytes)) break;
+    const heldBy = [...open].filter(([, first]) => first <= segment.lastSeq).map(([id]) => id);
+    if (heldBy.length > 0) return { segments: due, heldBy };
+    due.push(segment);
+    size -= segment.size;
+  }
+  return { segments: due, heldBy: [] };
+}

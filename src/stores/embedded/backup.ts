@@ -1,6 +1,6 @@
 /**
- * Backup and restore. A restored log is another log: it has a new epoch, so that a cursor from before gets an explicit
- * gap and never the wrong place (F06).
+ * Backup and restore. A restored log gets a new epoch, so that an older cursor leads to an explicit gap and never to the
+ * wrong position (F06).
  */
 import { join } from "node:path";
 import type { LogIdentity } from "../../hub/store.ts";
@@ -8,8 +8,7 @@ import { EarshotError } from "../../protocol/errors.ts";
 import { type RandomBytes, systemRandom } from "../../protocol/ids.ts";
 import { type FilePort, nodeFiles } from "./file-port.ts";
 import { renewIdentity } from "./identity.ts";
-import { Ledger } from "./ledger.ts";
-import { scanInto, segmentNames } from "./recover.ts";
+import { LogIndex, scanInto, segmentNames } from "./log-index.ts";
 import { segmentNumber } from "./segment.ts";
 
 interface CopyOptions {
@@ -30,8 +29,8 @@ export interface Restored {
   readonly identity: LogIdentity;
   /** The newest entry; 0 if there is none. */
   readonly last: number;
-  /** What could not be used, and why; absent if all of it could. */
-  readonly left_out?: { readonly bytes: number; readonly reason: string };
+  /** What could not be restored, and why; absent if everything was. */
+  readonly leftOut?: { readonly bytes: number; readonly reason: string };
 }
 
 const ATTEMPTS = 5;
@@ -43,7 +42,7 @@ export async function backupLog({ from, to, files = nodeFiles }: CopyOptions): P
     try {
       return await copyAll(from, to, files);
     } catch (error) {
-      // Retention removed a file meanwhile: what it held that still counts is in a newer one.
+      // Retention removed a file meanwhile. Its current facts are in a newer one, so start again.
       if ((error as NodeJS.ErrnoException).code !== "ENOENT" || attempt === ATTEMPTS) throw error;
       for (const name of await segmentNames(to, files)) await files.remove(join(to, name));
     }
@@ -54,14 +53,14 @@ async function copyAll(from: string, to: string, files: FilePort): Promise<Backu
   const names = await listed(from, files);
   await files.ensureDirectory(to);
   let bytes = 0;
-  // The newest first: it alone still grows, and what is begun after it is not part of the copy.
+  // The newest first: only it still grows, and segments started after it are not part of the copy.
   for (const name of names.reverse())
     bytes += await write(files, to, name, await files.read(join(from, name)));
   await files.syncDirectory(to);
   return { files: names.length, bytes };
 }
 
-/** Makes a log out of a copy, however it was made: everything up to the first place where it is not whole. */
+/** Restores a log from a copy, however it was made, up to the first damage. */
 export async function restoreLog({
   from,
   to,
@@ -70,20 +69,20 @@ export async function restoreLog({
 }: CopyOptions & { readonly random?: RandomBytes }): Promise<Restored> {
   await refuseLog(to, files);
   const names = await listed(from, files);
-  const ledger = new Ledger();
+  const index = new LogIndex();
   let reason: string | undefined;
   let left = 0;
   await files.ensureDirectory(to);
   for (const name of names) {
     const bytes = await files.read(join(from, name));
-    if (reason === undefined && ledger.segments.length > 0 && segmentNumber(name) !== ledger.next)
+    if (reason === undefined && index.segments.length > 0 && segmentNumber(name) !== index.next)
       reason = `A file is missing before ${name}.`;
     if (reason !== undefined) {
       left += bytes.byteLength;
       continue;
     }
-    const { sound, torn } = scanInto(ledger, bytes, name, 0);
-    if (torn !== undefined) reason = `${name} is not whole: ${torn}.`;
+    const { sound, torn } = scanInto(index, bytes, name, 0);
+    if (torn !== undefined) reason = `${name} is incomplete: ${torn}.`;
     left += bytes.byteLength - sound;
     if (sound > 0) await write(files, to, name, bytes.subarray(0, sound));
   }
@@ -91,18 +90,15 @@ export async function restoreLog({
   await files.syncDirectory(to);
   return {
     identity,
-    last: ledger.last,
-    ...(reason === undefined ? {} : { left_out: { bytes: left, reason } }),
+    last: index.last,
+    ...(reason === undefined ? {} : { leftOut: { bytes: left, reason } }),
   };
 }
 
 async function listed(directory: string, files: FilePort): Promise<string[]> {
   const names = await segmentNames(directory, files).catch(() => []);
   if (names.length > 0) return names;
-  throw new EarshotError(
-    "log_missing",
-    `There is no log in ${directory}. Name the directory it was kept in.`,
-  );
+  throw new EarshotError("log_missing", `There is no log in ${directory}. Name the directory of the log.`);
 }
 
 async function refuseLog(directory: string, files: FilePort): Promise<void> {
