@@ -30,7 +30,12 @@ describe.skipIf(skipsBrowser)(`several tabs${BROWSER_NOTE}`, () => {
     onTestFinished(() => server.close());
     context = await newContext(browser());
     const pages: Page[] = [];
-    for (let tab = 0; tab < tabs; tab++) pages.push(await openPage(context, server.url));
+    for (let tab = 0; tab < tabs; tab++) {
+      const page = await openPage(context, server.url);
+      pages.push(page);
+      // Virtual time stands still otherwise, and no tab would be the one looked at last.
+      await advance(page, 10);
+    }
     return pages;
   }
   const openDialogs = async (pages: readonly Page[]) =>
