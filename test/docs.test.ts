@@ -1,5 +1,5 @@
-/** What docs/validation.md shows is what happens: each js block is run, and prints the text block that follows it. */
-import { readFileSync } from "node:fs";
+/** Checks docs against the code: examples in docs/validation.md, entries in docs/dependencies.md, the glossary in CONTRIBUTING.md. */
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { createContext, runInContext } from "node:vm";
 import { describe, expect, it } from "vitest";
 import * as protocol from "../src/protocol/index.ts";
@@ -52,5 +52,36 @@ describe("docs/dependencies.md", () => {
       missing,
       "Say in docs/dependencies.md what these are for, in a heading or table row with name and version",
     ).toEqual([]);
+  });
+});
+
+describe("the glossary of CONTRIBUTING.md", () => {
+  const root = new URL("../", import.meta.url);
+  const [, glossary = ""] = readFileSync(new URL("CONTRIBUTING.md", root), "utf8").split("\n## Glossary\n");
+  const rows = [
+    ...glossary.split("\n## ")[0]!.matchAll(/^\| ([^|]+) \| (`[^|]+`) \| `(src\/[^|`]+)` \|$/gm),
+  ].map(([, concept, names, path]) => ({ concept: concept!, names: names!, path: path! }));
+
+  it("has entries", () => {
+    expect(rows.length).toBeGreaterThan(20);
+  });
+
+  it.each(rows)("names what exists: $concept", ({ names, path }) => {
+    const place = new URL(path, root);
+    expect(existsSync(place), path).toBe(true);
+    const files = statSync(place).isDirectory()
+      ? readdirSync(place, { recursive: true, encoding: "utf8" }).map((name) => `${path}/${name}`)
+      : [path];
+    const sources = files.filter((file) => file.endsWith(".ts") && !file.endsWith(".test.ts"));
+    for (const [, name] of names.matchAll(/`([^`]+)`/g)) {
+      const declared = new RegExp(
+        `(?:\\b(?:class|interface|type|const|function) |^  (?:async )?)${name}\\b[^;,}]`,
+        "m",
+      );
+      const found =
+        sources.some((file) => file.endsWith(`/${name}`)) ||
+        sources.some((file) => declared.test(readFileSync(new URL(file, root), "utf8")));
+      expect(found, `${name} in ${path}`).toBe(true);
+    }
   });
 });
