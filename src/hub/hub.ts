@@ -276,7 +276,10 @@ export class Hub implements HubPort {
     const id = known?.id ?? this.#options.ids("sub");
     const answer = negotiate(request, this.offer, id);
     if (answer.type === "subscription.rejected") return { answer };
-    const terms = this.#termsOf(request.capabilities, answer, principal);
+    const negotiated = this.#termsOf(request.capabilities, answer, principal);
+    // The same terms again are no change: delivery resumes exactly, without resending what might overlap.
+    const terms =
+      known && JSON.stringify(known.terms) === JSON.stringify(negotiated) ? known.terms : negotiated;
     const subscription =
       known ??
       new Subscription(
