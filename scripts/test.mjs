@@ -3,7 +3,6 @@
 // After a full run the seconds per folder are compared with test/budget.json. A folder over its budget is a warning,
 // not a failure, because a busy machine must not fail a run: look for a test that waits in real time.
 import { readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join, relative, sep } from "node:path";
 import { buildIfStale } from "./build-if-stale.mjs";
 import { install } from "./install.mjs";
@@ -23,7 +22,9 @@ const filters = rest.filter((argument) => !argument.startsWith("-"));
 for (const [file, folders] of Object.entries(NEEDS))
   if (filters.length === 0 || filters.some((filter) => file.includes(filter))) folders.forEach(install);
 
-const report = join(tmpdir(), `earshot-tests-${process.pid}.json`);
+/** Stays there: it says how long each test took. */
+const report = join(root, ".artifacts/test-report.json");
+rmSync(report, { force: true });
 const status = run(
   binOf("vitest"),
   ["run", "--reporter=default", "--reporter=json", `--outputFile.json=${report}`, ...rest],
@@ -46,8 +47,6 @@ try {
 } catch (error) {
   console.error(`The runner left no report: ${error.message}`);
   console.log("0 passed, 1 failed");
-} finally {
-  rmSync(report, { force: true });
 }
 process.exit(status);
 
