@@ -4,8 +4,8 @@ import { useRef, useState } from "react";
 import { createRoot } from "react-dom/client";
 
 function Status() {
-  const { line, questions } = useEarshot("/");
-  const words = line.state === "connected" ? `Connected to ${line.agent}` : "Not connected";
+  const { connection, questions } = useEarshot("/");
+  const words = connection.state === "connected" ? `Connected to ${connection.agent}` : "Not connected";
   return (
     <p id="status">
       {words}, {questions === 0 ? "no open question" : `open questions: ${questions}`}.

@@ -8,7 +8,7 @@ import { systemClock } from "../protocol/clock.ts";
 import { Announcer, type AnnouncerOptions, type AnswerInput, type Outgoing } from "./announcer.ts";
 import { type ConnectOptions, subscribe } from "./connect.ts";
 import { type Subscriber, sendReply } from "./subscriber.ts";
-import { speakWith, type Voice } from "./voice.ts";
+import { sendOutgoing, speakWith, type Voice } from "./voice.ts";
 
 /** Options of `createListener`. */
 export interface ListenerOptions {
@@ -33,25 +33,6 @@ export interface Listener {
   close(): Promise<void>;
 }
 
-/** Hands the announcer's outgoing messages to `send` and reports what became of each. Says how many there were. */
-function sendOutgoing(
-  announcer: Announcer,
-  send: (message: Outgoing) => Promise<boolean | undefined>,
-  { clock = systemClock, changed }: ListenerOptions,
-): number {
-  const messages = announcer.outgoing();
-  for (const message of messages) {
-    const report = (taken: boolean | undefined) => {
-      announcer.sent(message, taken, clock.now());
-      changed();
-    };
-    // A failed connection is no yes: what became of the answer is unknown.
-    send(message).then(report, () => report(undefined));
-  }
-  changed();
-  return messages.length;
-}
-
 interface Source {
   readonly subscriber: Subscriber;
   readonly off: (() => void)[];
@@ -68,7 +49,7 @@ export function createListener(announcer: Announcer, options: ListenerOptions): 
     const subscriber = sources.get(source)?.subscriber;
     return subscriber && sendReply(subscriber, message, (token) => announcer.isOpen(token, source));
   };
-  const flush = () => void sendOutgoing(announcer, send, options);
+  const flush = () => void sendOutgoing(announcer, send, { clock, changed });
 
   const add = (subscriber: Subscriber, source = String(++count)): string => {
     if (sources.has(source))

@@ -1,6 +1,6 @@
-/** The port an assistive technology implements, and the loop that hands a voice what the announcer has to say. */
+/** The port an assistive technology implements, and what drives an announcer: utterances to a voice, replies to a sender. */
 import { type Clock, systemClock } from "../protocol/clock.ts";
-import type { Announcer, Utterance } from "./announcer.ts";
+import type { Announcer, Outgoing, Utterance } from "./announcer.ts";
 
 /** Where sentences are output: speech, braille, a screen. */
 export interface Voice {
@@ -73,4 +73,23 @@ export function speakWith(announcer: Announcer, voice: Voice, clock: Clock = sys
       await voice.close();
     },
   };
+}
+
+/** Hands the announcer's outgoing messages to `send` and reports what became of each. Says how many there were. */
+export function sendOutgoing(
+  announcer: Announcer,
+  send: (message: Outgoing) => Promise<boolean | undefined>,
+  { clock, changed }: { readonly clock: Clock; changed(): void },
+): number {
+  const messages = announcer.outgoing();
+  for (const message of messages) {
+    const report = (taken: boolean | undefined) => {
+      announcer.sent(message, taken, clock.now());
+      changed();
+    };
+    // A failed connection is no yes: what became of the answer is unknown.
+    send(message).then(report, () => report(undefined));
+  }
+  changed();
+  return messages.length;
 }

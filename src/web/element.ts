@@ -5,16 +5,16 @@
 
 import type { AgentEvent, CognitiveLoad, Verbosity } from "../protocol/types.ts";
 import type { Utterance } from "../subscriber/announcer.ts";
+import type { Token } from "../subscriber/index.ts";
 import { directionOf } from "../text/language.ts";
 import { deepActive, make, markTitle, runNodes } from "./dom.ts";
-import { Ear } from "./ear.ts";
 import { KeyboardGuard } from "./keyboard-guard.ts";
 import { LiveRegions } from "./live-regions.ts";
 import { fill, type LocalizedMessages, messagesFor } from "./messages.ts";
-import { Outlet } from "./outlet.ts";
+import { PageListener } from "./page-listener.ts";
 import { QuestionDialog, type QuestionEvent } from "./question-dialog.ts";
-import { type EarSettings, type Speed, settingsForm } from "./settings.ts";
-import type { Token } from "./shared.ts";
+import { RenderRoot } from "./render-root.ts";
+import { type PageSettings, type Speed, settingsForm } from "./settings.ts";
 import { styleSheet } from "./styles.ts";
 import { Transcript } from "./transcript.ts";
 
@@ -54,12 +54,12 @@ export class EarshotLive extends Base {
 
   /** A bearer token, or a function that returns one. Set it before the element is connected, or set `src` last. */
   token: Token | undefined;
-  #ear: Ear | undefined;
+  #listener: PageListener | undefined;
   #view: ElementView | undefined;
   #running: string | undefined;
 
-  get ear(): Ear | undefined {
-    return this.#ear;
+  get listener(): PageListener | undefined {
+    return this.#listener;
   }
 
   connectedCallback(): void {
@@ -77,8 +77,8 @@ export class EarshotLive extends Base {
     if (name === "src" || name === "account") return this.#start();
     // Only the changed attribute: the person may have changed the others.
     const { languages, ...others } = this.#settings();
-    if (name === "lang") void this.#ear?.set({ languages });
-    else void this.#ear?.set({ [name]: others[name as "load"] });
+    if (name === "lang") void this.#listener?.set({ languages });
+    else void this.#listener?.set({ [name]: others[name as "load"] });
   }
 
   /** Adds what the person wrote to the transcript. */
@@ -88,10 +88,10 @@ export class EarshotLive extends Base {
 
   /** Opens the postponed question, if there is one. */
   openQuestion(): void {
-    this.#ear?.reopen();
+    this.#listener?.reopen();
   }
 
-  #settings(): EarSettings {
+  #settings(): PageSettings {
     const own = this.getAttribute("lang") ?? this.closest("[lang]")?.getAttribute("lang");
     const languages = [...new Set([...(own ? [own] : []), ...navigator.languages])];
     return {
@@ -106,7 +106,7 @@ export class EarshotLive extends Base {
     const src = this.getAttribute("src");
     const wanted =
       src === null ? undefined : `${new URL(src, document.baseURI).href} ${this.getAttribute("account")}`;
-    if (wanted === this.#running && this.#ear) return;
+    if (wanted === this.#running && this.#listener) return;
     this.#stop();
     if (src === null || wanted === undefined) return;
     this.#running = wanted;
@@ -114,7 +114,7 @@ export class EarshotLive extends Base {
     const view = this.#view;
     const address = new URL(src, document.baseURI).href.replace(/\/$/, "");
     const account = this.getAttribute("account");
-    this.#ear = new Ear(
+    this.#listener = new PageListener(
       {
         address,
         settings: this.#settings(),
@@ -130,14 +130,14 @@ export class EarshotLive extends Base {
         changed: () => view.changed(),
       },
     );
-    view.start(this.#ear);
-    void this.#ear.start().then(() => view.changed());
+    view.start(this.#listener);
+    void this.#listener.start().then(() => view.changed());
   }
 
   #stop(): void {
-    this.#ear?.stop();
+    this.#listener?.stop();
     this.#view?.stop();
-    this.#ear = this.#view = this.#running = undefined;
+    this.#listener = this.#view = this.#running = undefined;
   }
 }
 
@@ -149,7 +149,7 @@ class ElementView {
   readonly #keyboard: KeyboardGuard;
   readonly #dialog: QuestionDialog;
   readonly #liveRegions: LiveRegions;
-  readonly #outlet: Outlet;
+  readonly #outlet: RenderRoot;
   readonly #abort = new AbortController();
   readonly #status = make("p", { class: "status", part: "status" });
   readonly #waiting = make("div", { class: "waiting", part: "waiting", hidden: true });
@@ -157,7 +157,7 @@ class ElementView {
   readonly #settings = make("details", { part: "settings" });
   readonly #heading = make("h2", { part: "heading" });
   readonly #frame = make("div", { class: "frame", part: "frame" });
-  #ear!: Ear;
+  #listener!: PageListener;
   #rendered = "";
   #statusUtterance: Utterance | undefined;
   /** The question that was announced while the person was typing. */
@@ -171,7 +171,7 @@ class ElementView {
     this.#root.adoptedStyleSheets = [styleSheet()];
     this.transcript = new Transcript(
       () => this.#localized.messages,
-      () => this.#ear.announcer,
+      () => this.#listener.announcer,
     );
     this.#frame.append(
       this.#status,
@@ -182,7 +182,7 @@ class ElementView {
       this.#settings,
     );
     this.#root.replaceChildren(this.#frame);
-    this.#outlet = new Outlet(host, this.#root);
+    this.#outlet = new RenderRoot(host, this.#root);
     this.#keyboard = new KeyboardGuard(() => this.#touch());
     this.#liveRegions = new LiveRegions(
       () => this.#outlet.voice,
@@ -190,14 +190,14 @@ class ElementView {
     );
     this.#dialog = new QuestionDialog(this.#outlet, {
       keyboard: this.#keyboard,
-      answer: (input) => this.#ear.answer(input),
+      answer: (input) => this.#listener.answer(input),
       postpone: () => this.#postpone(),
       opened: (dialog) => this.#liveRegions.prepare(dialog),
     });
   }
 
-  start(ear: Ear): void {
-    this.#ear = ear;
+  start(listener: PageListener): void {
+    this.#listener = listener;
     const { signal } = this.#abort;
     window.addEventListener("focus", () => this.#touch(true), { signal });
     document.addEventListener("visibilitychange", () => this.#touch(true), { signal });
@@ -240,18 +240,18 @@ class ElementView {
   note(utterance: Utterance): void {
     const { kind, session_id, runs, asked } = utterance;
     if (STATES.has(kind)) this.#statusUtterance = utterance;
-    const shown = asked?.step === "ask" ? this.#ear.announcer.phrases.join(asked.parts) : runs;
+    const shown = asked?.step === "ask" ? this.#listener.announcer.phrases.join(asked.parts) : runs;
     if (asked ? asked.step === "ask" : NOTED.has(kind)) this.transcript.note(session_id, shown, kind);
   }
 
   changed(): void {
-    if (!this.#ear) return;
+    if (!this.#listener) return;
     this.#render();
     this.#ask();
   }
 
   get #localized(): LocalizedMessages {
-    return messagesFor(this.#ear.settings.languages);
+    return messagesFor(this.#listener.settings.languages);
   }
 
   #dispatchAnnounced(utterance: Utterance, by: EarshotAnnounced["by"]): void {
@@ -261,19 +261,23 @@ class ElementView {
 
   /** Reports the person's presence to the other tabs, throttled unless `always`. */
   #touch(always = false): void {
-    if (!always && Date.now() - this.#lastTouch < 1_000 && this.#ear.speaks) return;
-    this.#ear.touch(this.presence(always ? document.hasFocus() : true));
+    if (!always && Date.now() - this.#lastTouch < 1_000 && this.#listener.speaks) return;
+    this.#listener.touch(this.presence(always ? document.hasFocus() : true));
   }
 
   #openByKey(event: KeyboardEvent): void {
     if (event.repeat || !event.altKey || !event.shiftKey || event.ctrlKey || event.metaKey) return;
     // By its letter, or by its position on layouts without that letter.
-    if ((event.code !== "KeyQ" && event.key.toLowerCase() !== "q") || !this.#ear.open || this.#dialog.element)
+    if (
+      (event.code !== "KeyQ" && event.key.toLowerCase() !== "q") ||
+      !this.#listener.open ||
+      this.#dialog.element
+    )
       return;
     event.preventDefault();
-    this.#announcedWhileTyping = this.#ear.open.reply_token;
+    this.#announcedWhileTyping = this.#listener.open.reply_token;
     this.#openNow = true;
-    this.#ear.reopen();
+    this.#listener.reopen();
     this.changed();
   }
   #openNow = false;
@@ -281,27 +285,30 @@ class ElementView {
   #postpone(): void {
     if (!this.#dialog.element) return;
     this.#dialog.close();
-    this.#ear.postpone();
-    this.#ear.hush(AFTER_FOCUS_MS);
+    this.#listener.postpone();
+    this.#listener.hush(AFTER_FOCUS_MS);
     const { messages } = this.#localized;
     this.#notice(fill(messages.postponed, { key: OPEN_KEY, button: messages.open_question }));
   }
 
   #notice(text: string): void {
     const { language } = this.#localized;
-    this.#ear.notice({ urgency: "critical", runs: [{ text, language, direction: directionOf(language) }] });
+    this.#listener.notice({
+      urgency: "critical",
+      runs: [{ text, language, direction: directionOf(language) }],
+    });
   }
 
   #ask(): void {
-    const utterance = this.#ear.asked;
+    const utterance = this.#listener.asked;
     clearTimeout(this.#retry);
     if (!utterance) {
       this.#openNow = false;
       if (!this.#dialog.element) return;
       this.#dialog.close();
-      return this.#ear.hush(AFTER_FOCUS_MS);
+      return this.#listener.hush(AFTER_FOCUS_MS);
     }
-    const event = this.#ear.announcer.question as QuestionEvent | undefined;
+    const event = this.#listener.announcer.question as QuestionEvent | undefined;
     if (!event) return;
     const wait = this.#dialog.element || this.#openNow ? 0 : this.#keyboard.typingFor();
     if (wait > 0) {
@@ -325,33 +332,33 @@ class ElementView {
       event,
       localized,
       agent: this.#agent,
-      more: this.#ear.announcer.questions - 1,
-      phrases: this.#ear.announcer.phrases,
-      alone: this.#ear.settings.load === "low",
+      more: this.#listener.announcer.questions - 1,
+      phrases: this.#listener.announcer.phrases,
+      alone: this.#listener.settings.load === "low",
       direction: directionOf(localized.language) === "rtl" ? "rtl" : "ltr",
     });
     if (before !== utterance.id) this.#dispatchAnnounced(utterance, "dialog");
   }
 
   get #agent(): string {
-    return this.#ear.line.agent;
+    return this.#listener.connection.agent;
   }
 
   #render(): void {
     const { messages, language } = this.#localized;
-    const { line, settings } = this.#ear;
+    const { connection, settings } = this.#listener;
     this.#frame.lang = language;
     this.#frame.dir = directionOf(language) === "rtl" ? "rtl" : "ltr";
     const status =
-      line.state === "connected" && this.#statusUtterance
+      connection.state === "connected" && this.#statusUtterance
         ? runNodes(this.#statusUtterance.runs)
-        : [fill(messages[line.state], { agent: line.agent, reason: line.reason ?? "" })];
+        : [fill(messages[connection.state], { agent: connection.agent, reason: connection.reason ?? "" })];
     if (
       status.map((one) => (typeof one === "string" ? one : one.textContent)).join("") !==
       this.#status.textContent
     )
       this.#status.replaceChildren(...status);
-    const open = this.#ear.open !== undefined;
+    const open = this.#listener.open !== undefined;
     if (this.#waiting.hidden === open) this.#waiting.hidden = !open;
     markTitle(this.#host, open ? messages.title : undefined);
     const rendered = JSON.stringify([language, settings]);
@@ -368,13 +375,13 @@ class ElementView {
       button(messages.open_question, () => this.#reopen(), OPEN_KEY),
     );
     this.#bar.replaceChildren(
-      button(messages.what, () => this.#ear.do("what")),
-      button(messages.repeat, () => this.#ear.do("repeat")),
+      button(messages.what, () => this.#listener.do("what")),
+      button(messages.repeat, () => this.#listener.do("repeat")),
     );
     const focused = deepActive()?.id;
     this.#settings.replaceChildren(
       make("summary", {}, messages.settings),
-      settingsForm(settings, this.#localized, (changed) => void this.#ear.set(changed)),
+      settingsForm(settings, this.#localized, (changed) => void this.#listener.set(changed)),
     );
     // The controls were replaced: restore the focus.
     if (focused?.startsWith("set-")) this.#root.getElementById(focused)?.focus();
@@ -382,7 +389,7 @@ class ElementView {
 
   #reopen(): void {
     this.#openNow = true;
-    this.#ear.reopen();
+    this.#listener.reopen();
     this.changed();
   }
 }

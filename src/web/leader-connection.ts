@@ -7,9 +7,9 @@ import type { ResumePoint } from "../protocol/extension.ts";
 import type { AgentEvent, Capabilities } from "../protocol/types.ts";
 import type { Outgoing } from "../subscriber/announcer.ts";
 import { transportFor } from "../subscriber/connect.ts";
-import type { ClientTransport } from "../subscriber/index.ts";
+import type { ClientTransport, Token } from "../subscriber/index.ts";
 import { Subscriber, sendReply } from "../subscriber/subscriber.ts";
-import type { ConnectionState, Token } from "./shared.ts";
+import type { ConnectionState } from "./page-listener.ts";
 
 export interface LeaderConnection {
   /** True if the agent accepted it; undefined where nobody can tell. */

@@ -10,7 +10,7 @@ import { neutralize } from "../text/neutralize.ts";
 import { deepActive, make, runNodes } from "./dom.ts";
 import type { KeyboardGuard } from "./keyboard-guard.ts";
 import { fill, type LocalizedMessages, type PageMessageKey } from "./messages.ts";
-import { isReachable, type Outlet } from "./outlet.ts";
+import { isReachable, type RenderRoot } from "./render-root.ts";
 
 export type QuestionEvent = AwaitingConfirmation | AwaitingClarification;
 
@@ -45,7 +45,7 @@ type Button = readonly [message: PageMessageKey, part: string, press: () => void
 let openDialog: QuestionDialog | undefined;
 
 export class QuestionDialog {
-  readonly #outlet: Outlet;
+  readonly #outlet: RenderRoot;
   readonly #hooks: QuestionHooks;
   #dialog: HTMLDialogElement | undefined;
   #shown: QuestionView | undefined;
@@ -62,7 +62,7 @@ export class QuestionDialog {
   #draft: { readonly reply_token: string | undefined; readonly input: Draft } | undefined;
   readonly #resizes = globalThis.ResizeObserver && new ResizeObserver(() => this.refresh());
 
-  constructor(outlet: Outlet, hooks: QuestionHooks) {
+  constructor(outlet: RenderRoot, hooks: QuestionHooks) {
     this.#outlet = outlet;
     this.#hooks = hooks;
   }

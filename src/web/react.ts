@@ -2,13 +2,13 @@
 import { createElement, useCallback, useEffect, useRef, useState } from "react";
 import type { AgentEvent } from "../protocol/types.ts";
 import type { AnswerInput, Utterance } from "../subscriber/announcer.ts";
-import { Ear } from "./ear.ts";
+import type { Token } from "../subscriber/index.ts";
 import { defineEarshotLive, type EarshotAnnounced, type EarshotLive as LiveElement } from "./element.ts";
-import type { EarSettings } from "./settings.ts";
-import type { ConnectionState, Token } from "./shared.ts";
+import { type ConnectionState, PageListener } from "./page-listener.ts";
+import type { PageSettings } from "./settings.ts";
 
 /** Options of `useEarshot`. */
-export interface UseEarshotOptions extends Partial<EarSettings> {
+export interface UseEarshotOptions extends Partial<PageSettings> {
   readonly token?: Token;
   readonly account?: string;
   /** Called with everything heard. */
@@ -16,23 +16,23 @@ export interface UseEarshotOptions extends Partial<EarSettings> {
   /** Called with words about what happened, for a transcript of your own. */
   readonly onNote?: (utterance: Utterance) => void;
   /**
-   * Called with each announcement this tab should make; hand it to your own live region. With it the page is a mouth of
-   * its own, gets questions as `asked`, and no `<EarshotLive>` for the same agent may be there.
+   * Called with each announcement this tab should make; hand it to your own live region. With it the page announces
+   * by itself and gets questions as `asked`; no `<EarshotLive>` for the same agent may be there.
    */
   readonly onSay?: (utterance: Utterance) => void;
 }
 
 /** What `useEarshot` returns: the connection, the current question, and how to answer it. */
 export interface Earshot {
-  readonly line: ConnectionState;
-  readonly settings: EarSettings;
+  readonly connection: ConnectionState;
+  readonly settings: PageSettings;
   /** The question to put to the person now, in this tab; only with `onSay`. */
   readonly asked: Utterance | undefined;
   readonly questions: number;
   answer(input: AnswerInput): void;
   postpone(): void;
   reopen(): void;
-  set(changed: Partial<EarSettings>): void;
+  set(changed: Partial<PageSettings>): void;
 }
 
 const NOWHERE: ConnectionState = { state: "connecting", agent: "" };
@@ -42,18 +42,18 @@ export function useEarshot(src: string, options: UseEarshotOptions = {}): Earsho
   const settings = settingsOf(options);
   const latest = useRef(options);
   latest.current = options;
-  const [ear, setEar] = useState<Ear | undefined>(undefined);
+  const [listener, setListener] = useState<PageListener | undefined>(undefined);
   const [, draw] = useState(0);
   const { account } = options;
 
   useEffect(() => {
-    // Whoever only looks on must not take the word from whoever speaks.
+    // A hook without `onSay` must not take over speaking from a tab that announces.
     const presence = () => ({
       at: Date.now(),
       visible: latest.current.onSay !== undefined && document.visibilityState === "visible",
     });
     const { token } = latest.current;
-    const made = new Ear(
+    const made = new PageListener(
       {
         address: new URL(src, document.baseURI).href.replace(/\/$/, ""),
         settings: settingsOf(latest.current),
@@ -72,7 +72,7 @@ export function useEarshot(src: string, options: UseEarshotOptions = {}): Earsho
     const touch = () => made.touch(presence());
     window.addEventListener("focus", touch);
     document.addEventListener("visibilitychange", touch);
-    setEar(made);
+    setListener(made);
     void made.start();
     return () => {
       window.removeEventListener("focus", touch);
@@ -82,18 +82,18 @@ export function useEarshot(src: string, options: UseEarshotOptions = {}): Earsho
   }, [src, account]);
 
   return {
-    line: ear?.line ?? NOWHERE,
-    settings: ear?.settings ?? settings,
-    asked: ear?.asked,
-    questions: ear?.announcer.questions ?? 0,
-    answer: useCallback((input) => ear?.answer(input), [ear]),
-    postpone: useCallback(() => ear?.postpone(), [ear]),
-    reopen: useCallback(() => ear?.reopen(), [ear]),
-    set: useCallback((changed) => void ear?.set(changed), [ear]),
+    connection: listener?.connection ?? NOWHERE,
+    settings: listener?.settings ?? settings,
+    asked: listener?.asked,
+    questions: listener?.announcer.questions ?? 0,
+    answer: useCallback((input) => listener?.answer(input), [listener]),
+    postpone: useCallback(() => listener?.postpone(), [listener]),
+    reopen: useCallback(() => listener?.reopen(), [listener]),
+    set: useCallback((changed) => void listener?.set(changed), [listener]),
   };
 }
 
-const settingsOf = ({ languages, verbosity, load, speed }: UseEarshotOptions): EarSettings => ({
+const settingsOf = ({ languages, verbosity, load, speed }: UseEarshotOptions): PageSettings => ({
   languages: languages ?? (typeof navigator === "object" ? [...navigator.languages] : ["en"]),
   verbosity: verbosity ?? "normal",
   load: load ?? "medium",
@@ -104,9 +104,9 @@ const settingsOf = ({ languages, verbosity, load, speed }: UseEarshotOptions): E
 export interface EarshotLiveProps {
   readonly src: string;
   readonly lang?: string;
-  readonly verbosity?: EarSettings["verbosity"];
-  readonly load?: EarSettings["load"];
-  readonly speed?: EarSettings["speed"];
+  readonly verbosity?: PageSettings["verbosity"];
+  readonly load?: PageSettings["load"];
+  readonly speed?: PageSettings["speed"];
   readonly account?: string;
   readonly token?: Token;
   readonly className?: string;

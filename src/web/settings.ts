@@ -7,7 +7,7 @@ import { LANGUAGES, type LocalizedMessages, supported } from "./messages.ts";
 export type Speed = "slow" | "medium" | "fast";
 
 /** What a person can set on a page. */
-export interface EarSettings {
+export interface PageSettings {
   /** Preferred first. */
   readonly languages: readonly string[];
   readonly verbosity: Verbosity;
@@ -22,12 +22,12 @@ const SPEEDS: Readonly<Record<Speed, { readonly rate: number; readonly pace: num
   fast: { rate: 6, pace: 600 },
 };
 
-export const paceOf = ({ speed }: EarSettings): number => SPEEDS[speed].pace;
+export const paceOf = ({ speed }: PageSettings): number => SPEEDS[speed].pace;
 
-export const rateOf = ({ speed }: EarSettings, honored?: Capabilities): number =>
+export const rateOf = ({ speed }: PageSettings, honored?: Capabilities): number =>
   Math.min(SPEEDS[speed].rate, honored?.max_events_per_second ?? Infinity);
 
-export const capabilitiesOf = (settings: EarSettings): Capabilities => ({
+export const capabilitiesOf = (settings: PageSettings): Capabilities => ({
   languages: [...settings.languages],
   preferred_verbosity: settings.verbosity,
   cognitive_load: settings.load,
@@ -44,9 +44,9 @@ const CHOICES = {
 
 /** Plain form controls; each change takes effect at once. */
 export function settingsForm(
-  settings: EarSettings,
+  settings: PageSettings,
   { messages }: LocalizedMessages,
-  set: (changed: Partial<EarSettings>) => void,
+  set: (changed: Partial<PageSettings>) => void,
 ): HTMLElement {
   const language = select(
     "language",

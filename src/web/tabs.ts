@@ -1,19 +1,24 @@
 /**
- * One browser, one connection, one mouth (F17): of all tabs with the same agent one holds the line, and the one looked
- * at last speaks. Held by Web Locks, so that a tab that dies is noticed by the browser itself, at once and without a
- * timer. Where the browser lacks or denies them, each tab is on its own.
+ * One connection and one speaking tab per browser (F17): of all tabs with the same agent one is the leader and holds the
+ * connection, and the one looked at last speaks. Leader election uses Web Locks: the browser itself releases the lock of
+ * a tab that is gone, at once and without a timer. Without Web Locks each tab connects by itself.
  */
+import type { ResumePoint } from "../protocol/extension.ts";
+import type { AgentEvent } from "../protocol/types.ts";
+import type { Outgoing } from "../subscriber/announcer.ts";
+import type { ConnectionState } from "./page-listener.ts";
+import type { PageSettings } from "./settings.ts";
 
-/** What the tabs of one browser share; a page's own `window` has it all. */
+/** What tabs need of the browser; a page's `window` has it. */
 export interface TabsHost {
   readonly navigator: { readonly locks?: LockManager };
   readonly BroadcastChannel?: typeof BroadcastChannel;
 }
 
 export interface TabsEvents {
-  /** This tab holds the line from now on. */
+  /** This tab is the leader from now on. */
   lead(): void;
-  /** Another tab took over, or holds it. */
+  /** Another tab is the leader. */
   follow(): void;
   message(message: unknown): void;
   /** Whether this tab is the one to speak may have changed. */
@@ -21,7 +26,7 @@ export interface TabsEvents {
 }
 
 interface Presence {
-  /** When the person last looked at it or touched it. */
+  /** When the person last looked at or used it. */
   readonly at: number;
   readonly visible: boolean;
 }
@@ -52,7 +57,7 @@ export class Tabs {
     try {
       this.#channel = shared ? new host.BroadcastChannel!(this.#name) : undefined;
     } catch {
-      // Forbidden to this page, as storage may be in a frame.
+      // Not allowed in this page, as storage may not be in a frame.
     }
   }
 
@@ -64,7 +69,7 @@ export class Tabs {
     return this.#others.size === 0;
   }
 
-  /** Of the visible tabs, the one last looked at. */
+  /** Of the visible tabs, the one looked at last speaks. */
   get speaks(): boolean {
     if (!this.#own.visible) return false;
     for (const [id, { at, visible }] of this.#others)
@@ -88,7 +93,7 @@ export class Tabs {
     this.#channel?.postMessage({ tabs: "say", message } satisfies Wire);
   }
 
-  /** The person looked here, or away. */
+  /** The person looked at this tab, or away from it. */
   touch(presence: Presence): void {
     const before = this.speaks;
     this.#own = presence;
@@ -109,7 +114,7 @@ export class Tabs {
         signal.addEventListener("abort", () => release(), { once: true });
         granted();
       });
-    // There, but not allowed: better a line of its own than none.
+    // Web Locks are denied: better its own connection than none.
     this.#locks!.request(name, { signal }, held).catch(() => this.#solo());
   }
 
@@ -137,7 +142,7 @@ export class Tabs {
     if (before !== this.speaks) this.#events.speaker();
   }
 
-  /** Its lock is free once it is gone, however it went. */
+  /** Its lock is released once it is gone, however it ended. */
   #watch(id: string): void {
     this.#locks!.request(`${this.#name} ${id}`, { signal: this.#gone.signal }, () => {
       const before = this.speaks;
@@ -145,4 +150,33 @@ export class Tabs {
       if (before !== this.speaks) this.#events.speaker();
     }).catch(() => undefined);
   }
+}
+
+/** What tabs broadcast to each other. */
+export type TabMessage =
+  | { readonly do: "event"; readonly event: AgentEvent; readonly resume: ResumePoint }
+  | { readonly do: "state"; readonly state: ConnectionState }
+  | { readonly do: "sync" }
+  | {
+      readonly do: "log";
+      readonly events: readonly AgentEvent[];
+      readonly state: ConnectionState;
+      readonly resume: ResumePoint | undefined;
+      readonly settings: PageSettings;
+    }
+  | { readonly do: "send"; readonly id: string; readonly message: Outgoing; readonly again: boolean }
+  | { readonly do: "sent"; readonly id: string; readonly taken: boolean | undefined }
+  | { readonly do: "said"; readonly key: string; readonly reply_token: string | undefined }
+  | { readonly do: "postponed"; readonly reply_token: string }
+  | { readonly do: "settings"; readonly settings: PageSettings };
+
+/** Events kept for new tabs, so that their transcript has a beginning. */
+const MOST_LOGGED = 2_000;
+
+/** Appends to the bounded log. Text is dropped first, so that an open question stays. */
+export function keepInLog(log: AgentEvent[], event: AgentEvent): void {
+  log.push(event);
+  if (log.length <= MOST_LOGGED) return;
+  const text = log.findIndex(({ type }) => type === "aaep:agent.output.streaming");
+  log.splice(Math.max(text, 0), 1);
 }

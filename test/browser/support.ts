@@ -332,8 +332,10 @@ export async function openPage(context: BrowserContext, url: string): Promise<Pa
   await shown(page.locator("earshot-live [part=status]", { hasText: /\S/ }));
   const isConnected = () =>
     page.evaluate(() => {
-      const element = document.querySelector("earshot-live") as { ear?: { line: { state: string } } } | null;
-      return element?.ear?.line.state === "connected";
+      const element = document.querySelector("earshot-live") as {
+        listener?: { connection: { state: string } };
+      } | null;
+      return element?.listener?.connection.state === "connected";
     });
   await advanceUntil(page, isConnected, "the connection");
   return page;

@@ -182,9 +182,9 @@ describe.skipIf(skipsBrowser)(`what a page announces${BROWSER_NOTE}`, () => {
       () =>
         (
           document.querySelector("earshot-live") as never as {
-            ear: { line: { honored: { max_events_per_second: number } } };
+            listener: { connection: { honored: { max_events_per_second: number } } };
           }
-        ).ear.line.honored.max_events_per_second,
+        ).listener.connection.honored.max_events_per_second,
     );
     expect(honored).toBe(6);
     const session = server.agent.start({ summary: "Counting." });

@@ -144,8 +144,11 @@ describe.skipIf(skipsBrowser)(`several tabs${BROWSER_NOTE}`, () => {
       const honored = () =>
         page.evaluate(
           () =>
-            (document.querySelector("earshot-live") as never as { ear: { line: { honored: object } } }).ear
-              .line.honored,
+            (
+              document.querySelector("earshot-live") as never as {
+                listener: { connection: { honored: object } };
+              }
+            ).listener.connection.honored,
         );
       await expect.poll(honored).toMatchObject({
         preferred_verbosity: "terse",

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { Announcer } from "../../src/subscriber/announcer.ts";
 import { createFakeClock } from "../../src/testing/clock.ts";
 import { connectLeader } from "../../src/web/leader-connection.ts";
-import type { ConnectionState } from "../../src/web/shared.ts";
+import type { ConnectionState } from "../../src/web/page-listener.ts";
 import { FakeProducer } from "./fake-producer.ts";
 
 async function leader() {

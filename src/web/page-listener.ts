@@ -1,63 +1,97 @@
 /**
- * A page's listener: one announcer per tab, fed by the one line of this browser. It decides what is to be said, when,
- * and by which tab; how it gets to the person is the view's. No DOM here, so that any framework can sit on it.
+ * The listener of a page: one announcer per tab, fed by the one connection of this browser. It decides what is
+ * announced, when, and by which tab; the view shows it. No DOM here, so that any framework can use it.
  */
 import { type Clock, systemClock } from "../protocol/clock.ts";
 import type { ResumePoint } from "../protocol/extension.ts";
-import type { AgentEvent } from "../protocol/types.ts";
-import { Announcer, type AnswerInput, textOf, type Utterance } from "../subscriber/announcer.ts";
+import type { AgentEvent, Capabilities } from "../protocol/types.ts";
+import {
+  Announcer,
+  type AnswerInput,
+  type Outgoing,
+  textOf,
+  type Utterance,
+} from "../subscriber/announcer.ts";
+import type { Token } from "../subscriber/index.ts";
+import { sendOutgoing } from "../subscriber/voice.ts";
 import type { LeaderConnection } from "./leader-connection.ts";
 import { loadLanguage } from "./messages.ts";
-import { Outbox } from "./outbox.ts";
-import { capabilitiesOf, type EarSettings, paceOf, rateOf } from "./settings.ts";
-import {
-  type ConnectionState,
-  type EarOptions,
-  type EarView,
-  keepIn,
-  newsOf,
-  type Shared,
-} from "./shared.ts";
+import { keyOf, PendingAnnouncements } from "./pending-announcements.ts";
+import { ReplyOutbox } from "./reply-outbox.ts";
+import { capabilitiesOf, type PageSettings, paceOf, rateOf } from "./settings.ts";
 import { SpeechPacer } from "./speech-pacer.ts";
-import { Tabs } from "./tabs.ts";
-import { keyOf, Unsaid } from "./unsaid.ts";
+import { keepInLog, type TabMessage, Tabs, type TabsHost } from "./tabs.ts";
 
-export class Ear {
+/** The state of a page's connection to its agent. */
+export interface ConnectionState {
+  readonly state: "connecting" | "connected" | "lost" | "ended";
+  /** The agent's name; empty until it is known. */
+  readonly agent: string;
+  readonly reason?: string;
+  readonly honored?: Capabilities;
+}
+
+/** Options of a page's listener. */
+export interface PageListenerOptions {
+  /** The agent's address: http(s) or ws(s). */
+  readonly address: string;
+  readonly settings: PageSettings;
+  readonly token?: Token;
+  /** Who is signed in: tabs of different accounts share nothing. */
+  readonly account?: string;
+  readonly host: TabsHost;
+  readonly presence: { readonly at: number; readonly visible: boolean };
+  readonly clock?: Clock;
+}
+
+/** What a page implements to show announcements. Every call concerns this tab only. */
+export interface PageView {
+  /** Announce this now. */
+  say(utterance: Utterance): void;
+  /** Every event, for the transcript. */
+  event(event: AgentEvent): void;
+  /** Every announcement, in order, made aloud or not. */
+  note(utterance: Utterance): void;
+  /** Anything changed, such as the question to ask. */
+  changed(): void;
+}
+
+export class PageListener {
   readonly announcer: Announcer;
-  readonly #options: EarOptions;
-  readonly #view: EarView;
+  readonly #options: PageListenerOptions;
+  readonly #view: PageView;
   readonly #clock: Clock;
   readonly #tabs: Tabs;
   readonly #pacer = new SpeechPacer();
-  readonly #unsaid = new Unsaid();
-  readonly #outbox: Outbox;
+  readonly #unsaid = new PendingAnnouncements();
+  readonly #outbox: ReplyOutbox;
   readonly #log: AgentEvent[] = [];
   readonly #postponed = new Set<string>();
-  #settings: EarSettings;
+  #settings: PageSettings;
   #state: ConnectionState = { state: "connecting", agent: "" };
   #resume: ResumePoint | undefined;
-  #connection: LeaderConnection | undefined;
+  #leader: LeaderConnection | undefined;
   #asked: Utterance | undefined;
   #synced: "no" | "soon" | "yes" = "no";
-  readonly #early: (Shared & { readonly do: "event" })[] = [];
+  readonly #early: (TabMessage & { readonly do: "event" })[] = [];
   #stopped = false;
   #timer: (() => void) | undefined;
   #numbers = 0;
   #noted = 0;
 
-  constructor(options: EarOptions, view: EarView) {
+  constructor(options: PageListenerOptions, view: PageView) {
     this.#options = options;
     this.#view = view;
     this.#clock = options.clock ?? systemClock;
     this.#settings = options.settings;
     const { languages, verbosity, load } = options.settings;
-    // A screen reader brings its own voices; which, nobody tells a page.
+    // A page cannot know which languages the screen reader can speak, so it assumes all.
     this.announcer = new Announcer({ languages, verbosity, load });
     const id = `${Math.random().toString(36).slice(2)}${Math.random().toString(36).slice(2)}`;
     const name = `${options.address} ${options.account ?? ""}`;
-    this.#outbox = new Outbox(
+    this.#outbox = new ReplyOutbox(
       id,
-      () => this.#connection,
+      () => this.#leader,
       (message) => this.#tell(message),
     );
     this.#tabs = new Tabs(
@@ -67,14 +101,14 @@ export class Ear {
       {
         lead: () => void this.#lead(),
         follow: () => this.#follow(),
-        message: (message) => this.#hear(message as Shared),
+        message: (message) => this.#hear(message as TabMessage),
         speaker: () => this.#speaker(),
       },
       options.host,
     );
   }
 
-  /** In words the person reads, before anything else is said. */
+  /** Loads the person's language first, so that the first announcement is in it. */
   async start(): Promise<void> {
     await this.#speak(this.#settings);
     if (this.#stopped) return;
@@ -86,20 +120,20 @@ export class Ear {
   stop(): void {
     this.#stopped = true;
     this.#timer?.();
-    this.#connection?.close(!this.#tabs.alone);
+    this.#leader?.close(!this.#tabs.alone);
     this.#tabs.close();
   }
 
-  get settings(): EarSettings {
+  get settings(): PageSettings {
     return this.#settings;
   }
-  get line(): ConnectionState {
+  get connection(): ConnectionState {
     return this.#state;
   }
   get speaks(): boolean {
     return this.#tabs.speaks;
   }
-  /** The question to put now: never in a tab nobody looks at, nor one that was postponed. */
+  /** The question to ask now: never in a tab that is not looked at, nor one that was postponed. */
   get asked(): Utterance | undefined {
     if (!this.#tabs.speaks || !this.#asked) return undefined;
     return this.#postponed.has(this.#asked.reply_token!) ? undefined : this.#asked;
@@ -113,14 +147,14 @@ export class Ear {
     this.#tabs.touch(presence);
   }
 
-  /** Changes what the person set, for all tabs, and tells the agent. */
-  async set(changed: Partial<EarSettings>): Promise<void> {
+  /** Changes the person's settings in all tabs, and renegotiates them with the agent. */
+  async set(changed: Partial<PageSettings>): Promise<void> {
     const settings = { ...this.#settings, ...changed };
     this.#tell({ do: "settings", settings });
     await this.#apply(settings);
   }
 
-  /** Whether there was something to send: no is the answer to words that are none. */
+  /** Returns whether there was something to send: false for an input that is no answer.  */
   answer(input: AnswerInput): boolean {
     this.#pacer.personActed();
     this.announcer.answer(input, this.#clock.now());
@@ -134,7 +168,7 @@ export class Ear {
     this.pump();
   }
 
-  /** Not now: it stays open, and this tab and the others leave it alone until the person returns to it. */
+  /** Not now: the question stays open, and no tab asks it until the person returns to it. */
   postpone(): void {
     const token = this.#asked?.reply_token;
     if (token === undefined) return;
@@ -142,12 +176,12 @@ export class Ear {
     this.#tell({ do: "postponed", reply_token: token });
     this.#view.changed();
   }
-  /** The person is back for it: put from its beginning, with the time that is left. */
+  /** The person returns to the question: it is asked from its beginning, with the time that is left. */
   reopen(): void {
     if (this.#asked) this.do("repeat");
   }
 
-  /** Words of the page's own, e.g. that a question waits. */
+  /** An announcement of the page itself, e.g. that a question waits. */
   notice(utterance: Omit<Utterance, "id" | "words" | "kind">): void {
     this.#unsaid.add({
       ...utterance,
@@ -158,7 +192,7 @@ export class Ear {
     this.pump();
   }
 
-  /** Speech needs a moment after the focus has moved. */
+  /** Announces nothing for a moment: screen readers speak after the focus has moved. */
   hush(ms: number): void {
     this.#pacer.delay(this.#clock.now(), ms);
   }
@@ -169,7 +203,7 @@ export class Ear {
     const now = this.#clock.now();
     this.announcer.tick(now);
     this.#note();
-    // Its dialog goes first: what is said of the answer must not go down with it.
+    // The dialog closes first: an announcement made while it is open would be lost with it.
     this.#forget();
     if (this.#tabs.speaks) this.#speakNow(now);
     else this.#store(now);
@@ -181,14 +215,14 @@ export class Ear {
     this.#timer = this.#clock.timer(Math.max(Math.min(...times), now + 1), () => this.pump());
   }
 
-  /** One sentence at a time, each given the time to be heard; what is critical waits for the end of one, no longer. */
+  /** One sentence at a time, each with the time to be heard; a critical one waits for one sentence at most. */
   #speakNow(now: number): void {
     while (this.#waitsFor <= now) {
       const own = this.announcer.urgent && !this.#unsaid.urgent ? undefined : this.#unsaid.take();
       const utterance = own ?? this.#next(now);
       if (!utterance) return;
       const { words, reply_token, asked } = utterance;
-      // What the person asked for by a key comes at once, also behind something older.
+      // What the person asked for by a key comes at once, even behind older announcements.
       if (asked && this.#pacer.hurried && this.announcer.urgent) continue;
       this.#pacer.said(now, words, paceOf(this.#settings), rateOf(this.#settings, this.#state.honored));
       if (asked) continue;
@@ -201,7 +235,7 @@ export class Ear {
     return this.#pacer.readyAt(this.announcer.urgent || this.#unsaid.urgent);
   }
 
-  /** Nobody looks here: kept until another tab has said it, or somebody does. */
+  /** This tab is not looked at: keep announcements until another tab has made them, or the person looks here. */
   #store(now: number): void {
     for (;;) {
       const utterance = this.#next(now);
@@ -210,11 +244,11 @@ export class Ear {
     }
   }
 
-  /** A question goes to its dialog, not to the mouth. */
+  /** The next announcement. A question goes to its dialog instead of the live region. */
   #next(now: number): Utterance | undefined {
     const utterance = this.announcer.advance(now).find((one) => one.do === "say")?.utterance;
     if (!utterance) return undefined;
-    // A page cannot tell when it has been heard: the queue goes on, and the gate is the page's own.
+    // A page is not told when speech ends: the queue goes on, and the pacer sets the time.
     this.announcer.finished(utterance.id, now);
     if (utterance.asked) {
       this.#asked = utterance;
@@ -237,18 +271,12 @@ export class Ear {
   }
 
   #flush(): boolean {
-    const messages = this.announcer.outgoing();
-    for (const message of messages) {
-      const settle = (taken: boolean | undefined) => {
-        this.announcer.sent(message, taken, this.#clock.now());
-        this.pump();
-        this.#view.changed();
-      };
-      this.#outbox.add(message, settle);
-    }
-    this.pump();
-    this.#view.changed();
-    return messages.length > 0;
+    const changed = () => {
+      this.pump();
+      this.#view.changed();
+    };
+    const send = (message: Outgoing) => this.#outbox.send(message);
+    return sendOutgoing(this.announcer, send, { clock: this.#clock, changed }) > 0;
   }
 
   async #lead(): Promise<void> {
@@ -256,7 +284,7 @@ export class Ear {
     const { connectLeader } = await import("./leader-connection.ts");
     if (this.#stopped) return;
     const { address, token } = this.#options;
-    this.#connection = connectLeader({
+    this.#leader = connectLeader({
       address,
       capabilities: capabilitiesOf(this.#settings),
       token,
@@ -292,11 +320,11 @@ export class Ear {
     this.#view.changed();
   }
 
-  #hear(message: Shared): void {
+  #hear(message: TabMessage): void {
     if (this.#stopped) return;
     switch (message.do) {
       case "event":
-        // Before a tab knows what there was, it is not ready for what comes.
+        // A tab that waits for the log keeps newer events until it has it.
         if (this.#synced !== "yes") return void this.#early.push(message);
         return this.#event(message.event, message.resume);
       case "state":
@@ -320,17 +348,17 @@ export class Ear {
     }
   }
 
-  #tell(message: Shared): void {
+  #tell(message: TabMessage): void {
     this.#tabs.post(message);
   }
 
-  get #sofar(): Shared {
+  get #sofar(): TabMessage {
     const about = { state: this.#state, resume: this.#resume, settings: this.#settings };
     return { do: "log", events: this.#log, ...about };
   }
 
-  /** A tab that comes later is told what there was; none of it is news any more. */
-  async #catchUp({ events, state, resume, settings }: Shared & { readonly do: "log" }): Promise<void> {
+  /** A new tab receives the log; nothing in it is announced again. */
+  async #catchUp({ events, state, resume, settings }: TabMessage & { readonly do: "log" }): Promise<void> {
     if (this.#synced !== "no") return;
     this.#synced = "soon";
     // What was broadcast before the log is part of it.
@@ -338,7 +366,7 @@ export class Ear {
     await this.#apply(settings);
     const now = this.#clock.now();
     for (const event of events) {
-      keepIn(this.#log, event);
+      keepInLog(this.#log, event);
       this.announcer.hear(event, now);
       this.#view.event(event);
       this.#note();
@@ -359,7 +387,7 @@ export class Ear {
 
   #event(event: AgentEvent, resume: ResumePoint): void {
     this.#resume = resume;
-    keepIn(this.#log, event);
+    keepInLog(this.#log, event);
     this.announcer.hear(event, this.#clock.now());
     this.#view.event(event);
     this.#note();
@@ -369,31 +397,41 @@ export class Ear {
   #connectionState(state: ConnectionState): void {
     const before = this.#state;
     this.#state = state.agent === "" ? { ...state, agent: before.agent } : state;
-    const news = newsOf(before, state);
+    const news = connectionNews(before, state);
     if (news) this.announcer.connection(news, this.#state.agent, this.#clock.now());
     this.pump();
     this.#view.changed();
   }
 
-  async #apply(settings: EarSettings): Promise<void> {
+  async #apply(settings: PageSettings): Promise<void> {
     const before = this.#settings;
     this.#settings = settings;
     if (settings.languages !== before.languages) await this.#speak(settings);
     const { verbosity, load, languages } = settings;
     this.announcer.set({ verbosity, load, languages });
     this.#view.changed();
-    if (!this.#connection) return;
+    if (!this.#leader) return;
     try {
-      const honored = await this.#connection.renegotiate(capabilitiesOf(settings));
+      const honored = await this.#leader.renegotiate(capabilitiesOf(settings));
       this.#connectionState({ ...this.#state, honored });
       this.#tell({ do: "state", state: this.#state });
     } catch {
-      // The line says itself that it is lost; the wish is part of the next request.
+      // The connection reports that it is lost; the next request has the new settings.
     }
   }
 
-  async #speak(settings: EarSettings): Promise<void> {
+  async #speak(settings: PageSettings): Promise<void> {
     await loadLanguage(settings.languages);
     this.announcer.set({ languages: settings.languages });
   }
+}
+
+/** What of a change of the connection is announced: not the first connection, but a lost one and one that is back. */
+export function connectionNews(
+  before: ConnectionState,
+  { state }: ConnectionState,
+): "lost" | "connected" | undefined {
+  if (state === "lost" && before.state === "connected") return "lost";
+  const gone = before.state === "lost" || (before.state === "connecting" && before.agent !== "");
+  return state === "connected" && gone ? "connected" : undefined;
 }

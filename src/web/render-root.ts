@@ -1,11 +1,11 @@
 /**
- * Where words and questions go: into the element or, while the page hides that, into the page's body. A collapsed panel
- * must not swallow a question, nor leave the page inert behind one that nobody can see.
+ * Where announcements and questions are rendered: in the element or, while the page hides that, in the page's body. A
+ * collapsed panel must not hide a question, nor leave the page inert behind one that nobody can see.
  */
 import { make } from "./dom.ts";
 import { styleSheet } from "./styles.ts";
 
-export class Outlet {
+export class RenderRoot {
   readonly #host: HTMLElement;
   readonly #inner: ShadowRoot;
   #outer: HTMLElement | undefined;
@@ -39,7 +39,7 @@ export class Outlet {
   }
 }
 
-/** Seen by those who see, and by screen readers. */
+/** Visible, and not hidden from screen readers. */
 export function isReachable(element: HTMLElement): boolean {
   if (element.checkVisibility?.({ visibilityProperty: true }) === false) return false;
   for (let node: Node | null = element; node; node = node.parentNode ?? ((node as ShadowRoot).host || null))

@@ -1,16 +1,16 @@
-/** What a tab has not said yet: waiting for its turn, or for the person to look at this tab. Another tab may say it first. */
+/** Announcements a tab has not made yet: waiting for their turn, or for the person to look at this tab. Another tab may make them first. */
 import { textOf, type Utterance } from "../subscriber/announcer.ts";
 
-/** Beyond this, what is not urgent gives way to a word on how much there was; it stays in the transcript. */
+/** Beyond this, announcements that are not urgent are dropped and counted; they stay in the transcript. */
 const MOST_KEPT = 200;
-/** More than a few sentences of catching up is a lecture. */
+/** How many missed announcements are made in full when the person looks here again. */
 const MOST_TOLD = 3;
-/** Only worth saying when it is said: nobody wants to know later that work went on. */
+/** Kinds that are outdated later: nobody needs to hear afterwards that work went on. */
 const FLEETING: ReadonlySet<string> = new Set(["still_working", "progress", "state"]);
 
-export class Unsaid {
+export class PendingAnnouncements {
   #waiting: Utterance[] = [];
-  /** Said by another tab before this one knew of it. */
+  /** Made by another tab before this one received the event. */
   #early: string[] = [];
 
   get next(): Utterance | undefined {
@@ -44,7 +44,7 @@ export class Unsaid {
     const at = this.#waiting.findIndex((one) => keyOf(one) === key);
     if (at >= 0) this.#waiting.splice(at, 1);
     else if (this.#early.push(key) > MOST_KEPT) this.#early.shift();
-    // What became of a question is said once, in whatever words.
+    // The outcome of a question is announced once, in whatever words.
     if (reply_token !== undefined)
       this.#waiting = this.#waiting.filter((one) => one.reply_token !== reply_token);
   }
@@ -53,7 +53,7 @@ export class Unsaid {
     this.#waiting = [];
   }
 
-  /** Someone looks here again: the last words and all that is urgent; the answer is how many others there were. */
+  /** The person looks here again: keeps the latest and all urgent announcements, and returns how many others there were. */
   fold(): number {
     const worth = this.#waiting.filter(({ kind, urgency }) => urgency === "critical" || !FLEETING.has(kind));
     const plain = worth.filter(({ urgency }) => urgency !== "critical");

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Utterance } from "../subscriber/announcer.ts";
-import { keyOf, Unsaid } from "./unsaid.ts";
+import { keyOf, PendingAnnouncements } from "./pending-announcements.ts";
 
 const utterance = (id: number, text: string, over: Partial<Utterance> = {}): Utterance => ({
   id,
@@ -17,7 +17,7 @@ describe("what a tab has not said yet", () => {
     const word = fc.constantFrom("one", "two", "three");
     fc.assert(
       fc.property(fc.array(word, { maxLength: 30 }), fc.infiniteStream(fc.boolean()), (texts, early) => {
-        const silent = new Unsaid();
+        const silent = new PendingAnnouncements();
         const flips = early[Symbol.iterator]();
         texts.forEach((text, id) => {
           const one = utterance(id, text);
@@ -36,7 +36,7 @@ describe("what a tab has not said yet", () => {
   });
 
   it("keeps its order, but lets what is critical pass", () => {
-    const unsaid = new Unsaid();
+    const unsaid = new PendingAnnouncements();
     unsaid.add(utterance(1, "first"));
     unsaid.add(utterance(2, "second"));
     unsaid.add(utterance(3, "fire", { urgency: "critical" }));
@@ -49,7 +49,7 @@ describe("what a tab has not said yet", () => {
   });
 
   it("is folded for someone who comes back: the last words, everything critical, and how much there was", () => {
-    const unsaid = new Unsaid();
+    const unsaid = new PendingAnnouncements();
     for (let id = 1; id <= 6; id++) unsaid.add(utterance(id, `sentence ${id}`));
     unsaid.add(utterance(7, "refused", { urgency: "critical" }));
     unsaid.add(utterance(8, "still working", { kind: "still_working" }));
@@ -58,7 +58,7 @@ describe("what a tab has not said yet", () => {
   });
 
   it("has a bound, and what is critical outlives it", () => {
-    const unsaid = new Unsaid();
+    const unsaid = new PendingAnnouncements();
     unsaid.add(utterance(0, "fire", { urgency: "critical" }));
     for (let id = 1; id <= 500; id++) unsaid.add(utterance(id, `sentence ${id}`));
     expect(unsaid.take()?.id).toBe(0);
