@@ -23,7 +23,7 @@ export type Cursor =
     };
 
 export const TAG_LENGTH = 6;
-const SEAL_LENGTH = 6;
+const CHECKSUM_LENGTH = 6;
 const DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
 /** A number of any size without a separator: its first digit is its length. */
@@ -34,7 +34,7 @@ function encodeNumber(value: number): string {
 }
 
 /** A 35-bit keyed hash in six digits: two FNV-style hashes with a final mix. Not cryptographic. */
-export function seal(text: string, key: number): string {
+export function checksum(text: string, key: number): string {
   let a = 0x811c9dc5 ^ key;
   let b = 0x9747b28c ^ Math.imul(key, 0x85ebca6b);
   for (let i = 0; i < text.length; i++) {
@@ -64,7 +64,8 @@ function mix(value: number): number {
 }
 
 /** `join` instead of a template: V8 keeps a concatenated string as its parts, and the log keeps these ids. */
-const sealed = (body: string, { key }: LogIdentity): string => ["evt_", body, seal(body, key)].join("");
+const withChecksum = (body: string, { key }: LogIdentity): string =>
+  ["evt_", body, checksum(body, key)].join("");
 
 /** Cache: an id is needed when an event enters the log and again when it is delivered. */
 const MAX_RECENT = 64;
@@ -80,7 +81,7 @@ export function encodeEventId(log: LogIdentity, seq: number): string {
   if (slot.seq !== seq || slot.log !== log) {
     slot.log = log;
     slot.seq = seq;
-    slot.id = sealed(`${log.epoch}e${encodeNumber(seq)}`, log);
+    slot.id = withChecksum(`${log.epoch}e${encodeNumber(seq)}`, log);
   }
   return slot.id;
 }
@@ -92,7 +93,7 @@ export const encodeRunId = (
   index: number,
   tag: string,
 ): string =>
-  sealed(
+  withChecksum(
     `${log.epoch}r${encodeNumber(from.seq)}${encodeNumber(from.sub)}${encodeNumber(to.seq)}${encodeNumber(to.sub)}${encodeNumber(index)}${tag}`,
     log,
   );
@@ -101,18 +102,18 @@ export const encodeRunId = (
  * The id for the unheard part of a run: the same position plus a hash of the content. Without the hash it could equal
  * an id used before, if text that the run was cut with then has aged out.
  */
-export function encodeResentId(log: LogIdentity, id: string, told: string): string {
-  const body = id.slice(4, -SEAL_LENGTH);
-  return body[log.epoch.length] === "r" ? sealed(`${body}${seal(told, 0)}`, log) : id;
+export function encodeResentId(log: LogIdentity, id: string, content: string): string {
+  const body = id.slice(4, -CHECKSUM_LENGTH);
+  return body[log.epoch.length] === "r" ? withChecksum(`${body}${checksum(content, 0)}`, log) : id;
 }
 
 /** Decodes an id, or says why not: "foreign" is from another log, "forged" is not one of ours. */
 export function decodeId(log: LogIdentity, id: string): Cursor | "foreign" | "forged" {
   const { epoch, key } = log;
-  if (!/^evt_[A-Za-z0-9]+$/.test(id) || id.length < 4 + epoch.length + 2 + SEAL_LENGTH) return "forged";
-  const body = id.slice(4, -SEAL_LENGTH);
+  if (!/^evt_[A-Za-z0-9]+$/.test(id) || id.length < 4 + epoch.length + 2 + CHECKSUM_LENGTH) return "forged";
+  const body = id.slice(4, -CHECKSUM_LENGTH);
   if (!body.startsWith(epoch)) return "foreign";
-  if (seal(body, key) !== id.slice(-SEAL_LENGTH)) return "forged";
+  if (checksum(body, key) !== id.slice(-CHECKSUM_LENGTH)) return "forged";
   let at = epoch.length + 1;
   const read = (): number => {
     const length = DIGITS.indexOf(body[at] ?? "0");

@@ -9,12 +9,12 @@ import type { AgentEvent } from "../protocol/types.ts";
 import { countWords } from "./budget.ts";
 import { eventOf, Grouping, groupsOf } from "./coalesce.ts";
 import {
+  checksum,
   comparePositions,
   encodeEventId,
   encodeResentId,
   encodeRunId,
   type Position,
-  seal,
   TAG_LENGTH,
 } from "./cursor.ts";
 import { Cutter, type Piece } from "./cut.ts";
@@ -143,7 +143,7 @@ const RECENT = 32;
 
 /** A short tag of view and shape for ids: under another view or shape a run has other events. */
 export const tagOf = (view: View, shape: Shape): string =>
-  seal(`${view.key}\n${shape.key}`, 0).slice(0, TAG_LENGTH);
+  checksum(`${view.key}\n${shape.key}`, 0).slice(0, TAG_LENGTH);
 
 export class Lane {
   readonly view: View;

@@ -102,8 +102,8 @@ export const openQuestions = (track: SessionTrack, before = Infinity): Notice[] 
 export function mostRecent(tracks: readonly SessionTrack[], most: number): readonly SessionTrack[] {
   if (tracks.length <= most) return tracks;
   const lastOf = (track: SessionTrack) => track.entries.at(-1)?.entry.seq ?? 0;
-  const told = new Set([...tracks].sort((a, b) => lastOf(b) - lastOf(a)).slice(0, most));
-  return tracks.filter((track) => told.has(track) || track.questions.size > 0);
+  const recent = new Set([...tracks].sort((a, b) => lastOf(b) - lastOf(a)).slice(0, most));
+  return tracks.filter((track) => recent.has(track) || track.questions.size > 0);
 }
 
 /** What a subscription missed: a range of log positions, as far as known. */
@@ -125,15 +125,15 @@ interface Gap {
 export function gapNotices(missed: Iterable<SessionTrack>, gap: Gap): Notice[] {
   const { reason, since = 0, next = Infinity, most, outcomes = [] } = gap;
   const tracks = [...missed];
-  const told = new Set(mostRecent(tracks, most));
+  const recent = new Set(mostRecent(tracks, most));
   const notices: Notice[] = [];
   const endings: TrackedEntry[] = [];
   for (const track of tracks) {
     const last = track.before(next);
     // A subscriber that may know the session must learn that it has ended.
-    if (last && isTerminal(last.entry.event.type) && (told.has(track) || track.begins < since))
+    if (last && isTerminal(last.entry.event.type) && (recent.has(track) || track.begins < since))
       endings.push(last);
-    if (told.has(track)) notices.push({ track, gap: reason }, ...openQuestions(track, next));
+    if (recent.has(track)) notices.push({ track, gap: reason }, ...openQuestions(track, next));
   }
   endings.sort((a, b) => a.entry.seq - b.entry.seq);
   return [

@@ -70,12 +70,12 @@ interface Rule {
   readonly tolerated: boolean;
 }
 
-const NOTHING: Tolerances = {};
+const NO_TOLERANCES: Tolerances = {};
 
 export const text = (
   min: number,
   max: number,
-  tolerate = NOTHING,
+  tolerate = NO_TOLERANCES,
   pattern?: RegExp,
   format?: "uri" | "date-time",
 ): TextNode => ({
@@ -95,7 +95,7 @@ export const text = (
 
 export const word = (
   words: readonly (string | number | boolean)[],
-  tolerate = NOTHING,
+  tolerate = NO_TOLERANCES,
   pattern?: RegExp,
 ): WordNode => ({
   is: "word",
@@ -109,7 +109,7 @@ export const number = (min: number, max: number): NumberNode => ({
   is: "number",
   min,
   max,
-  tolerate: NOTHING,
+  tolerate: NO_TOLERANCES,
   ok: (value) => numberIn(value, min, max),
 });
 
@@ -117,18 +117,22 @@ export const integer = (min: number, max: number): NumberNode => ({
   is: "integer",
   min,
   max,
-  tolerate: NOTHING,
+  tolerate: NO_TOLERANCES,
   ok: (value) => integerIn(value, min, max),
 });
 
-export const flag: FlagNode = { is: "flag", tolerate: NOTHING, ok: (value) => typeof value === "boolean" };
+export const flag: FlagNode = {
+  is: "flag",
+  tolerate: NO_TOLERANCES,
+  ok: (value) => typeof value === "boolean",
+};
 
 export const list = (
   item: Node,
   min: number,
   max: number,
   unique: boolean,
-  tolerate = NOTHING,
+  tolerate = NO_TOLERANCES,
   contains?: string,
   first?: Node,
 ): ListNode => ({
@@ -150,7 +154,7 @@ export const list = (
 export const any = (options: readonly Node[]): AnyOfNode => ({
   is: "any",
   options,
-  tolerate: NOTHING,
+  tolerate: NO_TOLERANCES,
   ok: (value) => options.some((option) => option.ok(value)),
 });
 
@@ -182,7 +186,7 @@ export function object(
   optional: Readonly<Record<string, Node>>,
   options: ObjectOptions = {},
 ): ObjectNode {
-  const { tolerate = NOTHING, others = false, variants = [], names, min = 0, rules = [] } = options;
+  const { tolerate = NO_TOLERANCES, others = false, variants = [], names, min = 0, rules = [] } = options;
   const required = Object.keys(needed);
   const fields = new Map(
     Object.entries({ ...optional, ...needed }).map(([key, node]) => [

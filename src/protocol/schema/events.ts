@@ -28,7 +28,7 @@ const localizationHints: Schema = {
       available_languages: list(
         language("A BCP 47 tag."),
         { max: 32, unique: true },
-        "Languages this text could be had in.",
+        "Languages in which this text is available.",
       ),
       fallback_chain: list(language("A BCP 47 tag."), { max: 16 }, "Languages to try in turn."),
       script: { type: "string", pattern: "^[A-Z][a-z]{3}$", description: "ISO 15924 script code." },
@@ -64,9 +64,13 @@ export const envelopeProperties: Record<string, Schema> = {
     description: "The AAEP version this event follows.",
   },
   type: { type: "string", minLength: 1, description: "What happened." },
-  event_id: id("evt", "Names this event; a listener drops repeats by it and resumes from it."),
+  event_id: id("evt", "Identifies this event; subscribers deduplicate by it and resume from it."),
   session_id: id("sess", "The session this event belongs to."),
-  sequence_number: integer(0, undefined, "Place of this event in the session as this subscription gets it."),
+  sequence_number: integer(
+    0,
+    undefined,
+    "Position of this event in the session, as sent to this subscription.",
+  ),
   timestamp: timestamp("When the event was created."),
   producer: producerIdentity,
   verbosity: word(["terse", "normal", "detailed"], "How detailed the event's text is.", "normal"),
@@ -81,7 +85,7 @@ const ENVELOPE_REQUIRED = ["@context", "type", "event_id", "session_id", "timest
 const SUMMARIES: Record<string, Schema> = {
   summary_terse: text(4096, "A few words."),
   summary_normal: text(16384, "One or two sentences."),
-  summary_detailed: text(16384, "The full story."),
+  summary_detailed: text(16384, "All details."),
 };
 
 /** Text bases that may carry a per-language variant such as `summary_normal_yo` (CON-08). */
@@ -117,10 +121,10 @@ interface EventSpec {
   title: string;
   description: string;
   properties: Record<string, Schema>;
-  /** What the canonical schema requires; a receiver insists on it. */
+  /** Required by the canonical schema, also in tolerant mode. */
   required?: readonly string[];
   critical?: boolean;
-  /** Streaming output has no summary of its own: its chunk is what is heard. */
+  /** False for streamed output, which has a chunk instead of summaries. */
   summaries?: boolean;
   allOf?: Schema["allOf"];
 }
@@ -136,7 +140,7 @@ function event(name: string, spec: EventSpec): [string, Schema] {
       ? {
           urgency: {
             const: "critical",
-            description: "Always critical: it reaches every listener at once.",
+            description: "Always critical: delivered to every subscription at once.",
             $tolerate: { enum: ["CON-70", "critical", "background", "normal"] },
           },
         }
@@ -215,7 +219,7 @@ export const events: Record<string, Schema> = Object.fromEntries([
     properties: {
       duration_ms: milliseconds("How long it took."),
       tool_invocations_count: integer(0, undefined, "How many tools ran."),
-      output_summary: text(16384, "What came of it.", 0),
+      output_summary: text(16384, "The result in words.", 0),
       result_uri: uri("Where the result is."),
     },
   }),
@@ -251,7 +255,7 @@ export const events: Record<string, Schema> = Object.fromEntries([
         pattern: "^[a-z][a-z0-9_]{1,63}$",
         description: "Why, as a code.",
       },
-      partial_result: text(16384, "What there was of a result.", 0),
+      partial_result: text(16384, "The partial result, if any.", 0),
     },
   }),
   event("agent.state.changed", {
@@ -273,7 +277,7 @@ export const events: Record<string, Schema> = Object.fromEntries([
         ...closed(
           {
             percent: { type: "number", minimum: 0, maximum: 100, description: "Share done." },
-            step: integer(1, undefined, "The step at hand, not beyond total_steps."),
+            step: integer(1, undefined, "The current step, at most total_steps."),
             total_steps: integer(1, undefined, "How many steps there are."),
             description: text(4096, "What is being done."),
           },
@@ -351,11 +355,11 @@ export const events: Record<string, Schema> = Object.fromEntries([
       timeout_seconds: TIMEOUT,
       default_decision: word(
         ["accept", "reject"],
-        "What silence means. Reject, unless the act is reversible and of low risk.",
+        "What a timeout means: reject, unless the action is reversible and of low risk.",
         "reject",
       ),
       risk_level: word(RISK, "How much harm a mistake could do.", "high"),
-      irreversible: flag("True when the act cannot be undone."),
+      irreversible: flag("True when the action cannot be undone."),
       reversibility: word(
         ["reversible", "reversible_with_effort", "irreversible"],
         "Whether it can be undone.",
@@ -375,7 +379,7 @@ export const events: Record<string, Schema> = Object.fromEntries([
       ),
     },
     allOf: [
-      // Silence must never start something harmful: these two hold for every producer, ours or not.
+      // A timeout must never start something harmful: these two apply to every producer.
       {
         if: when({ default_decision: { const: "accept" }, irreversible: { const: true } }),
         then: { properties: { risk_level: { const: "low" } }, required: ["risk_level"] },
@@ -386,7 +390,7 @@ export const events: Record<string, Schema> = Object.fromEntries([
         then: { properties: { risk_level: { const: "low" } }, required: ["risk_level"] },
         $ruling: "CNF-20",
       },
-      // What we emit ourselves is stricter still (CON-02, CON-03).
+      // Stricter rules for what we emit (CON-02, CON-03).
       {
         if: when({ default_decision: { const: "accept" } }),
         then: {
@@ -457,20 +461,20 @@ export const events: Record<string, Schema> = Object.fromEntries([
   }),
   event("agent.handoff.requested", {
     title: "HandoffRequested",
-    description: "The agent cannot finish and passes the session on (EVT-12).",
+    description: "The agent cannot finish and hands the session over (EVT-12).",
     critical: true,
     required: ["reason", "target_kind"],
     properties: {
-      reason: text(16384, "Why it is passed on."),
+      reason: text(16384, "Why it is handed over."),
       target_kind: word(["human", "specialist_agent", "escalation_queue"], "To whom.", "human"),
-      target_uri: uri("Where the other side is reached."),
-      packaged_context: openObject("What the other side needs to know."),
-      urgency_for_handoff: word(RISK, "How pressing the matter itself is.", "high"),
+      target_uri: uri("Where the recipient can be reached."),
+      packaged_context: openObject("What the recipient needs to know."),
+      urgency_for_handoff: word(RISK, "How urgent the matter itself is.", "high"),
     },
   }),
 ]);
 
-/** Events of other namespaces: the envelope alone is known (CON-58). */
+/** Events of other namespaces: only the envelope is known (CON-58). */
 export const extensionEvent: Schema = {
   title: "ExtensionEvent",
   description:

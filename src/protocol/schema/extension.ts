@@ -1,4 +1,4 @@
-/** The messages of Earshot's own extension (docs/extension.md): what AAEP 1.0 has no word for. All are optional. */
+/** The messages of Earshot's own extension (docs/extension.md). All are optional. */
 import { closed, id, label, list, type Schema } from "./shapes.ts";
 
 const SUBSCRIPTION_ID = id("sub", "The subscription.");
@@ -30,7 +30,7 @@ const closing: [string, Schema] = [
         type: { const: "earshot:closing" },
         reason_code: { type: "string", pattern: "^[a-z][a-z0-9_]{1,63}$", description: "Why, as a code." },
         reason_message: label(4096, "Why, in words.", 0),
-        reconnect: { type: "boolean", description: "Whether coming back makes sense." },
+        reconnect: { type: "boolean", description: "Whether reconnecting makes sense." },
       },
       ["type", "reason_code", "reconnect"],
       "The connection, not the subscription, is about to be closed.",
@@ -68,10 +68,10 @@ export const extensionMessages: Record<string, Schema> = Object.fromEntries([
       sessions: list(
         id("sess", "A session."),
         { max: 64, unique: true },
-        "Hear only these; an empty list means all again.",
+        "Receive only these sessions; an empty list means all.",
       ),
     },
     ["sessions"],
-    "Hear only some sessions.",
+    "Receive only some sessions.",
   ),
 ]);

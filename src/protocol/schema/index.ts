@@ -1,4 +1,4 @@
-/** Every message of AAEP 1.0 and of our extension, once: types, validators and published schemas are made from this list. */
+/** All messages of AAEP 1.0 and of our extension: types, validators and published schemas are generated from this. */
 import { extensionMessages } from "./extension.ts";
 import { messages as coreMessages } from "./messages.ts";
 

@@ -1,4 +1,4 @@
-/** Handshake (chapter 5), replies (chapter 6) and the manifest (5.10). CON-18 names the three upstream has no schema for. */
+/** Handshake (chapter 5), replies (chapter 6) and manifest (5.10). For three of them AAEP has no schema (CON-18). */
 import {
   anyString,
   CORE_CONTEXT,
@@ -24,7 +24,7 @@ const SUBSCRIPTION_ID = id("sub", "The subscription.");
 const PATTERNS = list(label(256, "An event type, or a prefix ending in *."), { unique: true }, "Patterns.");
 
 const capabilityProperties: Record<string, Schema> = {
-  max_events_per_second: integer(1, 100_000, "Most non-critical events a second; absent means no limit."),
+  max_events_per_second: integer(1, 100_000, "Most non-critical events per second; absent means no limit."),
   preferred_verbosity: word(["terse", "normal", "detailed"], "Which summaries to send."),
   languages: list(
     language("A BCP 47 tag."),
@@ -57,8 +57,8 @@ const capabilityProperties: Record<string, Schema> = {
     { max: 64, unique: true },
     "Extensions understood.",
   ),
-  cognitive_load: word(["low", "medium", "high"], "How much a person wants to hear: low is least."),
-  pace_wpm: integer(50, 1000, "Words a minute this listener presents."),
+  cognitive_load: word(["low", "medium", "high"], "How many announcements a person wants: low is fewest."),
+  pace_wpm: integer(50, 1000, "Speaking rate of this subscriber in words per minute."),
   accept_signed_manifests_only: flag("Refuse producers that cannot sign their manifest."),
 };
 
@@ -69,7 +69,7 @@ const capabilities: Schema = {
   additionalProperties: { type: "object" },
   $tolerate: { additionalProperties: "CON-38" },
   description:
-    "What a listener can take, or what the producer promises to honor. Extensions add objects under their prefix.",
+    "What a subscriber supports, or what the producer promises to honor. Extensions add objects under their prefix.",
 };
 
 const dropsUnknown = (schema: Schema): Schema => ({
@@ -97,7 +97,7 @@ export const messages: Record<string, Schema> = {
       closed(
         {
           type: { const: "subscription.request" },
-          aaep_version: version("The AAEP version asked for."),
+          aaep_version: version("The requested AAEP version."),
           subscriber_id: label(256, "Stable name of the listener."),
           subscriber_name: label(256, "Name a person would recognise.", 0),
           subscriber_version: label(64, "Version of the listener.", 0),
@@ -107,7 +107,7 @@ export const messages: Record<string, Schema> = {
           extensions: extensionFields("Extension data, keyed by prefix."),
         },
         ["type", "aaep_version", "subscriber_id", "capabilities"],
-        "A listener asks to hear an agent (5.2).",
+        "A subscriber requests a subscription (5.2).",
       ),
     ),
   ),
@@ -118,7 +118,7 @@ export const messages: Record<string, Schema> = {
         {
           type: { const: "subscription.accepted" },
           subscription_id: SUBSCRIPTION_ID,
-          aaep_version: version("The AAEP version that will be spoken."),
+          aaep_version: version("The AAEP version that will be used."),
           producer: producerIdentity,
           honored_capabilities: capabilities,
           manifest_uri: uri("Where the agent's manifest can be fetched."),
@@ -143,7 +143,7 @@ export const messages: Record<string, Schema> = {
           reason_code: word(REASON_CODES, "Why, as a code.", "unknown"),
           reason_message: label(4096, "Why, in words, and what to do about it."),
           retry_after_seconds: integer(0, 86_400, "When trying again makes sense."),
-          alternative_manifest_uri: uri("A manifest that says what can be had."),
+          alternative_manifest_uri: uri("A manifest that lists what is offered."),
         },
         ["type", "reason_code", "reason_message"],
         "The agent declines, and says why (5.5).",
@@ -161,7 +161,7 @@ export const messages: Record<string, Schema> = {
           correlation_id: anyString("Links the request to traces outside AAEP."),
         },
         ["type", "subscription_id", "capabilities"],
-        "A listener changes some of its terms; fields left out stay (5.7).",
+        "A subscriber changes some of its terms; omitted fields stay (5.7).",
       ),
     ),
   ),
@@ -180,7 +180,7 @@ export const messages: Record<string, Schema> = {
       ),
     ),
   ),
-  // Consent fails closed: replies tolerate nothing (CON-38).
+  // Fail closed: replies are never repaired (CON-38).
   "confirmation.reply": titled(
     "ConfirmationReply",
     closed(
@@ -220,7 +220,7 @@ export const messages: Record<string, Schema> = {
           type: "number",
           minimum: 0,
           maximum: 1,
-          description: "How sure the listener is of having understood.",
+          description: "How confident the subscriber is that it understood the person.",
         },
         correlation_id: anyString("Links the reply to traces outside AAEP."),
       },
@@ -231,7 +231,7 @@ export const messages: Record<string, Schema> = {
   "aaep:producer.manifest": {
     title: "ProducerManifest",
     description:
-      "What an agent offers, for anyone to read before subscribing (5.10). Open to keys it does not know.",
+      "What an agent offers, for anyone to read before subscribing (5.10). Unknown keys are allowed.",
     type: "object",
     required: [
       "@context",
@@ -261,7 +261,7 @@ export const messages: Record<string, Schema> = {
       aaep_versions_supported: list(
         version("A version."),
         { min: 1, max: 64, unique: true },
-        "AAEP versions spoken.",
+        "Supported AAEP versions.",
       ),
       conformance_levels_supported: list(
         { type: "integer", enum: [1, 2, 3], description: "A level." },
@@ -285,8 +285,8 @@ export const messages: Record<string, Schema> = {
         "Extensions offered.",
       ),
       default_verbosity: word(["terse", "normal", "detailed"], "How detailed text is by default.", "normal"),
-      max_concurrent_subscriptions: integer(1, undefined, "How many listeners at once."),
-      contact: label(1024, "Whom to tell about accessibility problems."),
+      max_concurrent_subscriptions: integer(1, undefined, "Most subscriptions at a time."),
+      contact: label(1024, "Contact for accessibility problems."),
     },
     additionalProperties: true,
   },

@@ -1,9 +1,9 @@
 /**
- * The vocabulary the message definitions are written in: plain JSON Schema 2020-12 with two house
- * annotations that never leave the build. Read by scripts/generate.mjs only; nothing imports it at run time.
+ * Helpers for the message definitions: JSON Schema 2020-12 with three private annotations that are not published. Read
+ * by scripts/generate.mjs only; nothing imports it at run time.
  *
  * `$tolerate` says which keyword may fail in tolerant mode, by which ruling of PROTOCOL.md, and, for an
- * enum, what cautious value is read instead (CON-70; `null` drops the field) and which values it never excuses.
+ * enum, which cautious value is used instead (CON-70; `null` drops the field) and which values are never tolerated.
  * `$ruling` names the requirement behind a condition, which a receiver may tolerate or not.
  * `$name` gives a nested object a TypeScript name of its own.
  */
@@ -58,7 +58,7 @@ export const text = (maxLength: number, description: string, minLength = 1): Sch
   description,
 });
 
-/** Strings that are not speech: an oversize one is an error in both modes. */
+/** Strings that are not spoken: an oversize one is an error in both modes. */
 export const label = (maxLength: number, description: string, minLength = 1): Schema => ({
   type: "string",
   ...(minLength > 0 ? { minLength } : {}),
@@ -86,7 +86,7 @@ export const integer = (minimum: number, maximum: number | undefined, descriptio
 
 export const milliseconds = (description: string): Schema => integer(0, 86_400_000, description);
 
-/** A closed word list. `instead` is what a receiver reads when it meets a word from a later version. */
+/** An enum. `instead` is the value a receiver uses for an unknown one from a later version. */
 export const word = (values: readonly string[], description: string, instead?: string): Schema => ({
   type: "string",
   enum: values,

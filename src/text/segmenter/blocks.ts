@@ -39,7 +39,7 @@ interface Marker {
   /** Offset of the item's text. */
   end: number;
   style: number;
-  /** The number, or the letter's code; -1 if no successor can be told. */
+  /** The number, or the letter's code; -1 if it has no known successor. */
   value: number;
 }
 

@@ -301,7 +301,7 @@ export interface Sentence {
   startsWithEmoji: boolean;
 }
 
-const NOTHING = 0;
+const NO_CHARACTER = 0;
 const NO_TOKEN: TokenBefore = { kind: ORDINARY, text: "", start: 0, previous: "" };
 const afterTime = wordSet(AFTER_TIME);
 const beforeOrdinal = wordSet(GERMAN_BEFORE_ORDINAL);
@@ -340,7 +340,7 @@ function nextSignificant(buffer: TextBuffer, offset: number): Next {
   let dashed = false;
   for (let seen = 0; seen < 8; seen++) {
     const unit = buffer.at(at);
-    if (unit === EOF) return { kind: NOTHING, at, dashed };
+    if (unit === EOF) return { kind: NO_CHARACTER, at, dashed };
     const kind = buffer.kind(at);
     const sign = String.fromCharCode(unit);
     if (kind === OPEN || kind === QUOTE || kind === FORMAT || MARKUP_OPENERS.includes(sign)) {
@@ -364,16 +364,16 @@ function nextSignificant(buffer: TextBuffer, offset: number): Next {
       // ".NET", "...and then": a word that starts with stops.
       let i = at;
       while (i < at + 4 && (buffer.kind(i) === DOT || buffer.kind(i) === ELLIPSIS)) i++;
-      return { kind: isWordClass(buffer.kind(i)) ? UPPER : NOTHING, at, dashed };
+      return { kind: isWordClass(buffer.kind(i)) ? UPPER : NO_CHARACTER, at, dashed };
     } else if (kind === CJK || kind === SEA) {
       return { kind: LETTER, at, dashed };
     } else if (kind === EMOJI) {
       return { kind: UPPER, at, dashed };
     } else {
-      return { kind: kind <= DIGIT ? kind : NOTHING, at, dashed };
+      return { kind: kind <= DIGIT ? kind : NO_CHARACTER, at, dashed };
     }
   }
-  return { kind: NOTHING, at, dashed };
+  return { kind: NO_CHARACTER, at, dashed };
 }
 
 /** A name that starts with a lowercase letter: iPhone, example.com, foo_bar, npm. */
@@ -567,7 +567,7 @@ export function endsSentence(
   offset: number,
 ): boolean {
   const next = nextSignificant(buffer, offset);
-  if (next.kind === NOTHING) return false;
+  if (next.kind === NO_CHARACTER) return false;
   if (quotationGoesOn(buffer, profile, stop, sentence, next)) return false;
   if (stop.kind === STRONG) return !next.dashed || next.kind !== LOWER;
   const dot = stop.kind === DOT && stop.marks === 1;
