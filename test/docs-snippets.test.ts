@@ -1,7 +1,7 @@
 /**
- * Every `ts` block in README.md and docs/ compiles against the built package and runs. What a block needs and does not
- * show stands in a comment before it (`<!-- given … -->`), what ends it in one behind it (`<!-- finally … -->`). A `text`
- * block right behind is what it prints. Links lead somewhere.
+ * Every `ts` block in README.md and docs/ compiles against the built package and runs. A comment before a block
+ * (`<!-- given … -->`) holds its hidden setup, a comment after it (`<!-- finally … -->`) its cleanup. A `text` block right
+ * after it is its expected output. Links must not be broken.
  */
 import { spawn, spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
