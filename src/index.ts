@@ -29,5 +29,5 @@ export type {
   ToolOutcome,
 } from "./producer/specs.ts";
 export type { Clock } from "./protocol/clock.ts";
-export { EarshotError } from "./protocol/errors.ts";
+export { EarshotError, type ErrorCode, type ErrorCodes, type RequirementId } from "./protocol/errors.ts";
 export type { Deadline, ExtensionCapabilities, QuestionOutcome, Resolves } from "./protocol/extension.ts";

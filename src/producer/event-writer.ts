@@ -6,7 +6,7 @@
 import type { AppendOptions, Hub } from "../hub/hub.ts";
 import { GATE_PROOF } from "../hub/hub.ts";
 import type { Clock } from "../protocol/clock.ts";
-import { EarshotError } from "../protocol/errors.ts";
+import { EarshotError, type RequirementId } from "../protocol/errors.ts";
 import type { Ids } from "../protocol/ids.ts";
 import { type Lifecycle, type Resolution, startLifecycle, stepLifecycle } from "../protocol/lifecycle.ts";
 import { parseValue } from "../protocol/parse.ts";
@@ -190,7 +190,7 @@ export class EventWriter {
     this.#catchUp();
     const { state, violations } = stepLifecycle(this.#lifecycle, event as unknown as CoreEvent);
     const [violation] = violations;
-    if (violation) throw new EarshotError(violation.id, violation.message);
+    if (violation) throw new EarshotError(violation.id as RequirementId, violation.message);
     this.#lifecycle = state;
     return this.#append(event, lowerCased(options));
   }
@@ -256,7 +256,7 @@ export class EventWriter {
     }
     const [issue] = parsed.issues;
     throw new EarshotError(
-      issue?.ruling ?? "EVT-13",
+      (issue?.ruling as RequirementId | undefined) ?? "EVT-13",
       `${issue?.path ?? ""}: ${issue?.message ?? "not a valid event"}`,
     );
   }

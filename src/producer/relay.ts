@@ -4,7 +4,7 @@
  */
 import type { Hub } from "../hub/hub.ts";
 import { GATE_PROOF } from "../hub/hub.ts";
-import { EarshotError } from "../protocol/errors.ts";
+import { EarshotError, type RequirementId } from "../protocol/errors.ts";
 import { EXTENSION_PREFIX, EXTENSION_URI } from "../protocol/extension.ts";
 import { isObject } from "../protocol/formats.ts";
 import type { Ids } from "../protocol/ids.ts";
@@ -67,7 +67,7 @@ export function createRelay(hub: Hub, ids: Ids, replays: () => void): Relay {
     const before = recorded && own["gap"] !== undefined ? gapLifecycle(session.lifecycle) : session.lifecycle;
     const { state, violations } = stepLifecycle(before, event as CoreEvent);
     const [violation] = violations;
-    if (violation) throw new EarshotError(violation.id, violation.message);
+    if (violation) throw new EarshotError(violation.id as RequirementId, violation.message);
     session.lifecycle = state;
     sessions.delete(event.session_id);
     if (state.phase !== "ended") sessions.set(event.session_id, session);

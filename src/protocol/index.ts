@@ -1,7 +1,7 @@
 /** `earshot/protocol`: types, validation and negotiation of AAEP 1.0 messages. No Node-only imports, no eval. */
 
 export * from "../text/language.ts";
-export { describeIssues, EarshotError, type Issue, ProtocolError } from "./errors.ts";
+export { describeIssues, EarshotError, type ErrorCode, type Issue, ProtocolError } from "./errors.ts";
 export * from "./filters.ts";
 export { createIds, type IdPrefix, type Ids, type RandomBytes, systemRandom } from "./ids.ts";
 export {
