@@ -1,4 +1,4 @@
-// Braille by BrlAPI: byte for byte against the documented packets, and with a real brltty and a display made of text.
+// BrlAPI: byte for byte against the documented packets, and with a real brltty and a text display.
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";

@@ -1,10 +1,10 @@
-// The announcer's own words: every language has every sentence, in every form it needs, with every place to fill.
+// Catalogs: every language has every sentence, in every plural form it needs, with every slot.
 import { describe, expect, it } from "vitest";
 import { Phrases } from "../../src/subscriber/announcer/phrases.ts";
 import { CATALOGS, catalogFor } from "../../src/subscriber/announcer.ts";
 import { MESSAGE_KEYS, type Message } from "../../src/subscriber/catalogs/catalog.ts";
 import { en } from "../../src/subscriber/catalogs/en.ts";
-import { Ear, eventsOf } from "./support.ts";
+import { eventsOf, TestListener } from "./support.ts";
 
 const forms = (message: Message): [string, string][] =>
   typeof message === "string" ? [["", message]] : (Object.entries(message) as [string, string][]);
@@ -80,17 +80,17 @@ describe("a language", () => {
   it("nobody has translated yet is answered in English, marked as English, and said so once (I18N-06)", () => {
     expect(catalogFor(["de-DE"]).language).toBe("en");
     const event = eventsOf("de");
-    const ear = new Ear({ languages: ["de-DE"] });
-    ear.hear(
+    const listener = new TestListener({ languages: ["de-DE"] });
+    listener.hear(
       event("session.started", { summary_normal: "Die Miete wird bezahlt." }),
       event("session.completed", { summary_normal: "Fertig." }),
     );
-    expect(ear.texts).toEqual([
+    expect(listener.texts).toEqual([
       "I have no words of my own in German (Germany) yet, so I use English.",
       "Started: Die Miete wird bezahlt.",
       "Done: Fertig.",
     ]);
-    expect(ear.said[1]!.utterance.runs.map(({ language }) => language)).toEqual(["en", "de"]);
+    expect(listener.said[1]!.utterance.runs.map(({ language }) => language)).toEqual(["en", "de"]);
   });
 
   it("is matched by its region or without it (I18N-04)", () => {
@@ -100,17 +100,17 @@ describe("a language", () => {
 
   it("with no voice is kept, said once, and never read by a wrong voice (I18N-06)", () => {
     const event = eventsOf("yo");
-    const ear = new Ear({ languages: ["en"], can: (language) => !language.startsWith("yo") });
-    ear.hear(
+    const listener = new TestListener({ languages: ["en"], can: (language) => !language.startsWith("yo") });
+    listener.hear(
       event("session.started", { summary_normal: "Mo ń san owó ilé." }),
       event("session.completed", { summary_normal: "Ó ti parí." }),
     );
-    expect(ear.texts).toEqual([
+    expect(listener.texts).toEqual([
       "There is no voice for Yoruba. Text in it is kept, not read aloud.",
       "Started: Mo ń san owó ilé.",
       "Done: Ó ti parí.",
     ]);
-    const [, started] = ear.said;
+    const [, started] = listener.said;
     expect(started!.utterance.runs.filter(({ kept }) => !kept).map(({ text }) => text.trim())).toEqual([
       "Started:",
       "Text in Yoruba.",

@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { payRent, trouble, WORDS } from "./sessions.ts";
-import { Ear, written } from "./support.ts";
+import { TestListener, written } from "./support.ts";
 
 const VERBOSITIES = ["terse", "normal", "detailed"] as const;
 const LOADS = ["low", "medium", "high"] as const;
@@ -16,14 +16,14 @@ const TITLES: Record<string, string> = {
 };
 
 /** At every verbosity and load, one after the other. */
-function everyWay(title: string, language: string, play: (ear: Ear) => void): string {
+function everyWay(title: string, language: string, play: (listener: TestListener) => void): string {
   const parts = [`# ${title}\n# Time, ! for what interrupts, then the words.\n`];
   for (const verbosity of VERBOSITIES) {
     for (const load of LOADS) {
-      const ear = new Ear({ languages: [language], verbosity, load });
-      play(ear);
+      const listener = new TestListener({ languages: [language], verbosity, load });
+      play(listener);
       parts.push(
-        `## ${verbosity}, load ${load}\n${ear.said.map((said) => written(said, language)).join("\n")}\n`,
+        `## ${verbosity}, load ${load}\n${listener.said.map((said) => written(said, language)).join("\n")}\n`,
       );
     }
   }
@@ -34,7 +34,7 @@ const transcript = (language: string): string =>
   everyWay(
     `Paying the rent, heard in ${TITLES[language]}. The person says yes, then confirms.`,
     language,
-    (ear) => payRent(ear, language),
+    (listener) => payRent(listener, language),
   );
 
 function expectGolden(name: string, heard: string): void {

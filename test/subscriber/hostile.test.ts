@@ -7,7 +7,7 @@ import type { AgentEvent } from "../../src/protocol/types.ts";
 import { textOf } from "../../src/subscriber/announcer.ts";
 import { Deduplicator } from "../../src/subscriber/deduplicate.ts";
 import { terminalLine } from "../../src/voices/terminal.ts";
-import { Ear, eventsOf, type Fields } from "./support.ts";
+import { eventsOf, type Fields, TestListener } from "./support.ts";
 
 const nasty = fc.oneof(
   fc.string({ unit: "binary", maxLength: 40 }),
@@ -130,29 +130,29 @@ describe("a misbehaving producer", () => {
         fc.array(wild, { maxLength: 40 }),
         fc.constantFrom("low", "medium", "high"),
         (script, load) => {
-          const ear = new Ear({ load: load as "low", pace_wpm: 180 });
-          ear.taken = "later";
+          const listener = new TestListener({ load: load as "low", pace_wpm: 180 });
+          listener.taken = "later";
           let confirms = 0;
           for (const one of script) {
-            ear
+            listener
               .hear(build(one.name, fieldsOf(one), `evt_${one.id}`, one.session, one.sequence_number))
               .wait(one.wait);
             if (one.input === "confirm") confirms++;
             if (one.input && ["yes", "no", "confirm", "more"].includes(one.input))
-              ear.answer(one.input as "yes");
-            else if (one.input) ear.do(one.input as "what");
+              listener.answer(one.input as "yes");
+            else if (one.input) listener.do(one.input as "what");
           }
-          ear.wait(600_000);
-          const accepts = ear.sent.filter(
+          listener.wait(600_000);
+          const accepts = listener.sent.filter(
             (message) => message.do === "confirm" && message.decision === "accept",
           ).length;
           expect(accepts).toBeLessThanOrEqual(confirms);
           // Nobody took an answer: so nobody may have been told that it was.
-          const own = ear.said
+          const own = listener.said
             .filter(({ utterance }) => utterance.kind === "answer")
             .map((said) => said.text);
           expect(own).not.toContain("Allowed.");
-          for (const { utterance } of ear.said)
+          for (const { utterance } of listener.said)
             expect(terminalLine(utterance)).not.toMatch(/[\u0000-\u001f\u007f-\u009f\u202a-\u202e]/u);
         },
       ),
@@ -163,12 +163,12 @@ describe("a misbehaving producer", () => {
   it("cannot keep a critical event from being said, by flood, disorder or repeats (DEL-21, SUB-05)", () => {
     fc.assert(
       fc.property(fc.array(wild, { maxLength: 30 }), fc.nat(30), (script, at) => {
-        const ear = new Ear({ load: "low" });
+        const listener = new TestListener({ load: "low" });
         // As in a listener: the subscriber deduplicates before the announcer hears anything.
         const subscriber = new Deduplicator();
         const receive = (event: AgentEvent) => {
           const received = subscriber.take(event, true);
-          if (received) ear.hear(received);
+          if (received) listener.hear(received);
         };
         const critical = build(
           "session.errored",
@@ -182,7 +182,7 @@ describe("a misbehaving producer", () => {
           receive(build(one.name, fieldsOf(one), `evt_${one.id}`, one.session, one.sequence_number));
         });
         receive(critical);
-        expect(ear.texts.filter((said) => said.includes("The very bad news."))).toHaveLength(1);
+        expect(listener.texts.filter((said) => said.includes("The very bad news."))).toHaveLength(1);
       }),
       { numRuns: 100 },
     );
@@ -195,28 +195,29 @@ describe("a misbehaving producer", () => {
         fc.integer({ min: 60, max: 240 }),
         fc.integer({ min: 50, max: 400 }),
         (script, pace_wpm, msPerWord) => {
-          const ear = new Ear({ pace_wpm }, ({ words }) => words * msPerWord);
-          ear.taken = "later";
+          const listener = new TestListener({ pace_wpm }, ({ words }) => words * msPerWord);
+          listener.taken = "later";
           for (const one of script)
-            ear
+            listener
               .hear(build(one.name, fieldsOf(one), `evt_${one.id}`, one.session, one.sequence_number))
               .wait(one.wait);
-          ear.wait(1_800_000);
-          for (const { at } of ear.said) {
-            const minute = ear.said.filter((one) => one.at > at - 60_000 && one.at <= at);
+          listener.wait(1_800_000);
+          for (const { at } of listener.said) {
+            const minute = listener.said.filter((one) => one.at > at - 60_000 && one.at <= at);
             if (minute.some(({ utterance }) => utterance.urgency === "critical")) continue;
             const words = minute.reduce((sum, { utterance }) => sum + utterance.words, 0);
             // A sentence longer than a minute's words is said alone.
             if (minute.length > 1) expect(words).toBeLessThanOrEqual(pace_wpm);
           }
           const kept = new Map(
-            ear.announcer.history.map(({ utterance, status }) => [utterance.id, { utterance, status }]),
+            listener.announcer.history.map(({ utterance, status }) => [utterance.id, { utterance, status }]),
           );
-          for (const { utterance } of ear.said) expect(kept.get(utterance.id)?.utterance).toEqual(utterance);
+          for (const { utterance } of listener.said)
+            expect(kept.get(utterance.id)?.utterance).toEqual(utterance);
           // And what is critical was said, all of it: a question's words only give way to newer word of the same question.
           for (const { utterance, status } of kept.values()) {
             if (utterance.urgency !== "critical" || status === "said") continue;
-            const newer = ear.said.filter(
+            const newer = listener.said.filter(
               ({ utterance: { id, reply_token } }) =>
                 id > utterance.id && reply_token === utterance.reply_token,
             );
@@ -229,7 +230,7 @@ describe("a misbehaving producer", () => {
   });
 
   it("that changes the amount after the first yes is asked about anew: the old consent is worth nothing (A06, CNF-40)", () => {
-    const ear = new Ear();
+    const listener = new TestListener();
     const ask = (amount: number, id: string) =>
       build(
         "awaiting.confirmation",
@@ -247,23 +248,23 @@ describe("a misbehaving producer", () => {
         "sess_1",
         undefined,
       );
-    ear.hear(ask(5, "evt_1")).answer("yes");
-    expect(ear.texts.at(-1)).toContain("Amount: 5.");
-    ear.hear(ask(5000, "evt_2"));
-    expect(ear.texts).toContain("Something about this question changed, so it starts again.");
-    ear.answer("confirm");
-    expect(ear.sent).toEqual([]);
-    ear.answer("yes");
-    expect(ear.texts.at(-1)).toContain("Amount: 5,000.");
-    ear.answer("confirm");
-    expect(ear.sent).toMatchObject([{ decision: "accept" }]);
+    listener.hear(ask(5, "evt_1")).answer("yes");
+    expect(listener.texts.at(-1)).toContain("Amount: 5.");
+    listener.hear(ask(5000, "evt_2"));
+    expect(listener.texts).toContain("Something about this question changed, so it starts again.");
+    listener.answer("confirm");
+    expect(listener.sent).toEqual([]);
+    listener.answer("yes");
+    expect(listener.texts.at(-1)).toContain("Amount: 5,000.");
+    listener.answer("confirm");
+    expect(listener.sent).toMatchObject([{ decision: "accept" }]);
   });
 
   it("that never ends its sentence is heard in whole words, and memory stays bounded", () => {
     const event = eventsOf();
-    const ear = new Ear();
+    const listener = new TestListener();
     for (let i = 0; i < 3000; i++)
-      ear.hear(
+      listener.hear(
         event("output.streaming", {
           chunk: "word ",
           position: i * 5,
@@ -271,9 +272,9 @@ describe("a misbehaving producer", () => {
           coalesce_hint: "none",
         }),
       );
-    expect(ear.said.length).toBeGreaterThan(1);
-    expect(ear.texts.every((said) => /^(?:word ?)+$/.test(said))).toBe(true);
-    const glued = new Ear();
+    expect(listener.said.length).toBeGreaterThan(1);
+    expect(listener.texts.every((said) => /^(?:word ?)+$/.test(said))).toBe(true);
+    const glued = new TestListener();
     for (let i = 0; i < 800; i++)
       glued.hear(
         event("output.streaming", {
@@ -289,9 +290,9 @@ describe("a misbehaving producer", () => {
 
   it("that dies in mid-question leaves nothing open and nothing claimed", () => {
     const event = eventsOf();
-    const ear = new Ear();
-    ear.taken = undefined;
-    ear.hear(
+    const listener = new TestListener();
+    listener.taken = undefined;
+    listener.hear(
       event("awaiting.confirmation", {
         action: "Pay.",
         consequence: "Paid.",
@@ -300,22 +301,22 @@ describe("a misbehaving producer", () => {
         default_decision: "reject",
       }),
     );
-    ear.announcer.connection("lost", "Planner", ear.now);
-    ear.answer("yes").wait(120_000);
-    expect(ear.announcer.question).toBeUndefined();
-    expect(ear.texts).not.toContain("Allowed.");
-    expect(ear.texts.at(-1)).toBe("Time is up for this question: Pay.");
+    listener.announcer.connection("lost", "Planner", listener.now);
+    listener.answer("yes").wait(120_000);
+    expect(listener.announcer.question).toBeUndefined();
+    expect(listener.texts).not.toContain("Allowed.");
+    expect(listener.texts.at(-1)).toBe("Time is up for this question: Pay.");
   });
 
   it("that talks after the end is kept for the record, not said as if it were still at work", () => {
     const event = eventsOf();
-    const ear = new Ear();
-    ear.hear(
+    const listener = new TestListener();
+    listener.hear(
       event("session.completed", { summary_normal: "Done." }),
       event("tool.invoked", { tool: "t", summary_normal: "Working on it." }),
     );
-    expect(ear.texts).toEqual(["The task is done."]);
-    ear.hear(
+    expect(listener.texts).toEqual(["The task is done."]);
+    listener.hear(
       event("awaiting.confirmation", {
         action: "Pay.",
         consequence: "Paid.",
@@ -324,12 +325,12 @@ describe("a misbehaving producer", () => {
         default_decision: "reject",
       }),
     );
-    expect(ear.texts.at(-1)).toBe("This question is void, because its session has ended: Pay.");
+    expect(listener.texts.at(-1)).toBe("This question is void, because its session has ended: Pay.");
   });
 
   it("cannot pass its words off as the listener's: names and labels lose their punctuation and their length", () => {
-    const ear = new Ear();
-    ear.hear(
+    const listener = new TestListener();
+    listener.hear(
       build(
         "awaiting.confirmation",
         {
@@ -341,7 +342,7 @@ describe("a misbehaving producer", () => {
         undefined,
       ),
     );
-    expect(ear.texts[0]).toContain("Evil Bank Allowed asks for permission: Ok.");
+    expect(listener.texts[0]).toContain("Evil Bank Allowed asks for permission: Ok.");
   });
 
   const half = (session_id: string, output_id: string, chunk: string) =>
@@ -354,29 +355,29 @@ describe("a misbehaving producer", () => {
     );
 
   it("that opens more texts than anyone keeps apart loses none of their words", () => {
-    const ear = new Ear();
+    const listener = new TestListener();
     for (let number = 0; number < 200; number++)
-      ear.hear(half("sess_1", `out_${number}`, `half number ${number}`));
-    ear.hear(build("session.completed", { summary_normal: "Over." }, "evt_end", "sess_1", undefined));
-    for (let number = 0; number < 200; number++) expect(ear.texts).toContain(`half number ${number}`);
+      listener.hear(half("sess_1", `out_${number}`, `half number ${number}`));
+    listener.hear(build("session.completed", { summary_normal: "Over." }, "evt_end", "sess_1", undefined));
+    for (let number = 0; number < 200; number++) expect(listener.texts).toContain(`half number ${number}`);
   });
 
   it("that opens more sessions than anyone keeps apart loses none of their words", () => {
-    const ear = new Ear();
+    const listener = new TestListener();
     for (let number = 0; number < 700; number++)
-      ear.hear(half(`sess_${number}`, "out_1", `half number ${number}`)).wait(50);
-    ear.announcer.connection("ended", "Evil", ear.now);
-    ear.pump();
-    const kept = ear.announcer.history.map(({ utterance }) => textOf(utterance)).join("\n");
+      listener.hear(half(`sess_${number}`, "out_1", `half number ${number}`)).wait(50);
+    listener.announcer.connection("ended", "Evil", listener.now);
+    listener.pump();
+    const kept = listener.announcer.history.map(({ utterance }) => textOf(utterance)).join("\n");
     for (let number = 0; number < 700; number++)
       expect(kept).toMatch(new RegExp(`half number ${number}$`, "mu"));
   });
 
   it("that speaks in a thousand tongues is not announced a thousand times", () => {
-    const ear = new Ear({ can: (language) => language === "en" });
+    const listener = new TestListener({ can: (language) => language === "en" });
     for (let number = 0; number < 1_000; number++) {
       const localization_hints = { primary_language: `qaa-x-l${number}` };
-      ear.hear(
+      listener.hear(
         build(
           "session.started",
           { summary_normal: "?", localization_hints },
@@ -386,13 +387,13 @@ describe("a misbehaving producer", () => {
         ),
       );
     }
-    expect(ear.texts.filter((text) => text.startsWith("There is no voice for")).length).toBeLessThanOrEqual(
-      20,
-    );
+    expect(
+      listener.texts.filter((text) => text.startsWith("There is no voice for")).length,
+    ).toBeLessThanOrEqual(20);
   });
 
   it("that changes its question all the time is heard once, as it is in the end", () => {
-    const ear = new Ear({}, () => 2_000);
+    const listener = new TestListener({}, () => 2_000);
     const ask = (number: number) =>
       build(
         "awaiting.confirmation",
@@ -407,16 +408,16 @@ describe("a misbehaving producer", () => {
         "sess_1",
         undefined,
       );
-    for (let number = 0; number < 500; number++) ear.hear(ask(number));
-    ear.wait(60_000);
-    expect(ear.texts.filter((text) => text.startsWith("Something about this question changed"))).toHaveLength(
-      1,
-    );
-    expect(ear.texts.at(-1)).toContain("Pay 499.");
+    for (let number = 0; number < 500; number++) listener.hear(ask(number));
+    listener.wait(60_000);
+    expect(
+      listener.texts.filter((text) => text.startsWith("Something about this question changed")),
+    ).toHaveLength(1);
+    expect(listener.texts.at(-1)).toContain("Pay 499.");
   });
 
   it("that asks and takes back, or fails, without end fills no memory, and the person is told how much there was", () => {
-    const ear = new Ear({}, () => 5_000);
+    const listener = new TestListener({}, () => 5_000);
     for (let number = 0; number < 3_000; number++) {
       const reply_token = `rpl_${number}`;
       const asked = {
@@ -429,16 +430,16 @@ describe("a misbehaving producer", () => {
       const resolves = { resolves: { reply_token, outcome: "withdrawn" } };
       const taken = { from_state: "awaiting_input", to_state: "thinking", extensions: { earshot: resolves } };
       const failed = { summary_normal: `Failure ${number}.`, error_category: "unknown" };
-      ear.hear(
+      listener.hear(
         build("awaiting.confirmation", asked, `evt_a${number}`, "sess_1", undefined),
         build("state.changed", taken, `evt_b${number}`, "sess_1", undefined),
         build("session.errored", failed, `evt_c${number}`, `sess_e${number}`, undefined),
       );
     }
-    const waiting = ear.announcer.history.filter(({ status }) => status === "waiting");
+    const waiting = listener.announcer.history.filter(({ status }) => status === "waiting");
     expect(waiting.length).toBeLessThan(3_000);
-    ear.wait(10_000);
-    expect(ear.texts.some((text) => /^[\d,]+ announcements were skipped\./u.test(text))).toBe(true);
+    listener.wait(10_000);
+    expect(listener.texts.some((text) => /^[\d,]+ announcements were skipped\./u.test(text))).toBe(true);
     // And a question is asked all the same.
     const last = {
       action: "Pay at last.",
@@ -447,15 +448,15 @@ describe("a misbehaving producer", () => {
       timeout_seconds: 9_000,
       default_decision: "reject",
     };
-    ear.hear(build("awaiting.confirmation", last, "evt_last", "sess_2", undefined)).wait(4_000_000);
-    expect(ear.texts.some((text) => text.includes("asks for permission: Pay at last."))).toBe(true);
+    listener.hear(build("awaiting.confirmation", last, "evt_last", "sess_2", undefined)).wait(4_000_000);
+    expect(listener.texts.some((text) => text.includes("asks for permission: Pay at last."))).toBe(true);
   });
 
   it("that fails and fails does not keep a person from being asked, or answered, in time", () => {
-    const ear = new Ear({}, () => 3_000);
+    const listener = new TestListener({}, () => 3_000);
     for (let number = 0; number < 400; number++) {
       const failed = { summary_normal: `Failure ${number}.`, error_category: "unknown" };
-      ear.hear(build("session.errored", failed, `evt_${number}`, `sess_${number}`, undefined));
+      listener.hear(build("session.errored", failed, `evt_${number}`, `sess_${number}`, undefined));
     }
     const asked = {
       action: "Pay the rent.",
@@ -464,22 +465,22 @@ describe("a misbehaving producer", () => {
       timeout_seconds: 120,
       default_decision: "reject",
     };
-    ear.hear(build("awaiting.confirmation", asked, "evt_ask", "sess_ask", undefined)).wait(25_000);
-    expect(ear.texts.at(-1)).not.toContain("Pay the rent");
-    expect(ear.texts.some((text) => text.includes("asks for permission: Pay the rent."))).toBe(true);
-    ear.answer("yes").wait(20_000);
-    expect(ear.texts).toContain("Allowed.");
-    ear.wait(2_000_000);
+    listener.hear(build("awaiting.confirmation", asked, "evt_ask", "sess_ask", undefined)).wait(25_000);
+    expect(listener.texts.at(-1)).not.toContain("Pay the rent");
+    expect(listener.texts.some((text) => text.includes("asks for permission: Pay the rent."))).toBe(true);
+    listener.answer("yes").wait(20_000);
+    expect(listener.texts).toContain("Allowed.");
+    listener.wait(2_000_000);
     for (let number = 0; number < 400; number++)
-      expect(ear.texts.some((text) => text.includes(`Failure ${number}.`))).toBe(true);
+      expect(listener.texts.some((text) => text.includes(`Failure ${number}.`))).toBe(true);
   });
 
   it("cannot hide an ending behind a word on some question's time", () => {
-    const ear = new Ear();
+    const listener = new TestListener();
     const extensions = {
       earshot: { deadline: { reply_token: "rpl_1", seconds_left: 5, extensions_left: 0 } },
     };
-    ear.hear(
+    listener.hear(
       build(
         "session.errored",
         { summary_normal: "It broke.", error_category: "unknown", extensions },
@@ -495,6 +496,6 @@ describe("a misbehaving producer", () => {
         undefined,
       ),
     );
-    expect(ear.texts.join(" ")).toMatch(/Failed: It broke\..*passes this on to a person: Stuck\./u);
+    expect(listener.texts.join(" ")).toMatch(/Failed: It broke\..*passes this on to a person: Stuck\./u);
   });
 });

@@ -1,9 +1,9 @@
-// Events of a producer that gets one thing wrong: whatever still passes for an event is heard without a stumble.
+// Events with one mistake each: whatever still counts as an event is announced.
 import { describe, expect, it } from "vitest";
 import { createStreamParser } from "../../src/protocol/parse.ts";
 import type { AgentEvent } from "../../src/protocol/types.ts";
 import { terminalLine } from "../../src/voices/terminal.ts";
-import { Ear, type Fields } from "./support.ts";
+import { type Fields, TestListener } from "./support.ts";
 
 const common = {
   "@context": ["https://aaep-protocol.org/context/v1", "urn:earshot:aaep:v1"],
@@ -146,25 +146,28 @@ describe.each(Object.entries(SAMPLES))("an event of type %s with one thing wrong
       if (!parsed.ok || parsed.kind === "message") continue;
       heard++;
       const settings = { load: (["low", "medium", "high"] as const)[index % 3]!, pace_wpm: 300 };
-      const ear = new Ear({ ...settings, verbosity: (["terse", "detailed"] as const)[index % 2]! });
+      const listener = new TestListener({
+        ...settings,
+        verbosity: (["terse", "detailed"] as const)[index % 2]!,
+      });
       const what = JSON.stringify(variant);
       try {
-        ear
+        listener
           .hear(parsed.message as AgentEvent)
           .do("what")
           .do("repeat")
           .do("details");
-        ear.answer("more").answer("confirm").wait(2_000).do("pause").do("resume");
-        ear.announcer.unanswered(ear.now);
-        ear.wait(120_000);
+        listener.answer("more").answer("confirm").wait(2_000).do("pause").do("resume");
+        listener.announcer.unanswered(listener.now);
+        listener.wait(120_000);
       } catch (error) {
         throw new Error(what, { cause: error });
       }
       expect(
-        ear.sent.filter((message) => message.do === "confirm"),
+        listener.sent.filter((message) => message.do === "confirm"),
         what,
       ).toEqual([]);
-      for (const { utterance } of ear.said)
+      for (const { utterance } of listener.said)
         expect(terminalLine(utterance), what).not.toMatch(/[\u0000-\u001f\u007f-\u009f\u202a-\u202e]/u);
     }
     // Otherwise the samples are wrong, and nothing was tried.

@@ -1,4 +1,4 @@
-// Properties of the queue: order of what is critical, nothing lost, the pace kept, what was broken off said again.
+// Properties of the speech queue: order of critical utterances, nothing lost, pace, interrupted utterances repeated.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Urgency } from "../../src/protocol/types.ts";

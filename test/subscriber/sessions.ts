@@ -1,6 +1,6 @@
 /** Recorded sessions in five languages: what agents sent, and what the person answered, second by second. */
 import type { AgentEvent } from "../../src/protocol/types.ts";
-import type { Ear } from "./support.ts";
+import type { TestListener } from "./support.ts";
 import { eventsOf, type Fields } from "./support.ts";
 
 interface Words {
@@ -171,10 +171,10 @@ const resolved = (reply_token: string, outcome: string): Fields => ({
 });
 
 /** A payment that needs two steps: heard, read back, allowed, done. */
-export function payRent(ear: Ear, language: string): void {
+export function payRent(listener: TestListener, language: string): void {
   const words = WORDS[language]!;
   const event = eventsOf(language);
-  const hear = (...events: AgentEvent[]) => ear.hear(...events).wait(2000);
+  const hear = (...events: AgentEvent[]) => listener.hear(...events).wait(2000);
   hear(event("session.started", spoken(words.about)));
   hear(event("state.changed", { from_state: "idle", to_state: "thinking", summary_normal: words.thinking }));
   hear(event("tool.invoked", { tool: "balance", tool_call_id: "call_1", ...spoken(words.balance) }));
@@ -196,7 +196,7 @@ export function payRent(ear: Ear, language: string): void {
   let position = 0;
   words.answer.forEach((chunk, index) => {
     const complete = index === words.answer.length - 1;
-    ear
+    listener
       .hear(
         event("output.streaming", {
           chunk,
@@ -228,7 +228,7 @@ export function payRent(ear: Ear, language: string): void {
     }),
   );
   // The person thinks; a minute before the end they are told, once more 20 seconds before it they would be.
-  ear.wait(70_000).answer("yes").wait(3000).answer("confirm").wait(1000);
+  listener.wait(70_000).answer("yes").wait(3000).answer("confirm").wait(1000);
   hear(
     event("state.changed", {
       from_state: "awaiting_input",
@@ -245,7 +245,7 @@ export function payRent(ear: Ear, language: string): void {
       ...spoken(words.paying),
     }),
   );
-  ear.wait(20_000);
+  listener.wait(20_000);
   hear(
     event("tool.completed", {
       tool: "transfer",
@@ -260,9 +260,9 @@ export function payRent(ear: Ear, language: string): void {
 }
 
 /** Things go wrong: a tool fails, a question is refused, another taken back, words are asked for, and the end is an error. */
-export function trouble(ear: Ear): void {
+export function trouble(listener: TestListener): void {
   const event = eventsOf();
-  const hear = (...events: AgentEvent[]) => ear.hear(...events).wait(2000);
+  const hear = (...events: AgentEvent[]) => listener.hear(...events).wait(2000);
   const ask = (reply_token: string, action: string, over: Fields = {}) =>
     event("awaiting.confirmation", {
       action,
@@ -305,14 +305,14 @@ export function trouble(ear: Ear): void {
       timeout_seconds: 300,
     }),
   );
-  ear.answer({ kind: "text", text: "3" }).answer({ kind: "text", text: "2" }).wait(2000);
+  listener.answer({ kind: "text", text: "3" }).answer({ kind: "text", text: "2" }).wait(2000);
   hear(
     ask("rpl_2", "Send your passport number to the airline.", {
       risk_level: "medium",
       extra_context: { params: [{ name: "passport", label: "Passport number", masked: true }] },
     }),
   );
-  ear.answer("no").wait(2000);
+  listener.answer("no").wait(2000);
   hear(
     event("state.changed", {
       from_state: "awaiting_input",
@@ -338,5 +338,5 @@ export function trouble(ear: Ear): void {
       remediation_hint: "Call the airline.",
     }),
   );
-  ear.do("what");
+  listener.do("what");
 }

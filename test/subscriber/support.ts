@@ -1,4 +1,4 @@
-/** A listener on paper: events and inputs in at given times, the words it says out, line by line. */
+/** A listener for tests: takes events and inputs at given times, and records what the announcer says. */
 
 import { parseValue } from "../../src/protocol/parse.ts";
 import type { AgentEvent } from "../../src/protocol/types.ts";
@@ -46,7 +46,7 @@ export interface Said {
 }
 
 /** An announcer with a voice that takes no time, or as long as `duration` says. */
-export class Ear {
+export class TestListener {
   readonly announcer: Announcer;
   readonly said: Said[] = [];
   readonly stopped: Utterance[] = [];

@@ -1,9 +1,9 @@
-// Text made harmless, and markdown as a person would read it.
+// Neutralized text, and Markdown read aloud.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { neutralize, speakMarkdown } from "../../src/subscriber/announcer.ts";
 import { splitSentences } from "../../src/text/fallback-sentences.ts";
-import { Ear, eventsOf } from "./support.ts";
+import { eventsOf, TestListener } from "./support.ts";
 
 const clean = (text: string, language?: string) => neutralize(text, language);
 
@@ -68,9 +68,11 @@ describe("hostile text (A08, CON-67)", () => {
 
 const heardOf = (chunk: string) => {
   const event = eventsOf();
-  const ear = new Ear();
-  ear.hear(event("output.streaming", { chunk, position: 0, complete: true, content_type: "text/markdown" }));
-  return ear;
+  const listener = new TestListener();
+  listener.hear(
+    event("output.streaming", { chunk, position: 0, complete: true, content_type: "text/markdown" }),
+  );
+  return listener;
 };
 
 describe("markdown, read aloud", () => {
@@ -93,12 +95,14 @@ describe("markdown, read aloud", () => {
   });
 
   it("reads code and addresses only on request, and no address but http and https", () => {
-    const ear = heardOf("See [it](https://a.org/x) or [this](javascript:alert(1)).\n\n```\nrm -rf\n```\n");
-    expect(ear.texts.join(" ")).not.toMatch(/rm|a\.org|javascript/);
-    ear.do("details");
-    expect(ear.texts.at(-1)).toContain("https://a.org/x");
-    expect(ear.texts.at(-1)).toContain("rm -rf");
-    expect(ear.texts.at(-1)).not.toContain("javascript:");
+    const listener = heardOf(
+      "See [it](https://a.org/x) or [this](javascript:alert(1)).\n\n```\nrm -rf\n```\n",
+    );
+    expect(listener.texts.join(" ")).not.toMatch(/rm|a\.org|javascript/);
+    listener.do("details");
+    expect(listener.texts.at(-1)).toContain("https://a.org/x");
+    expect(listener.texts.at(-1)).toContain("rm -rf");
+    expect(listener.texts.at(-1)).not.toContain("javascript:");
   });
 
   it("loses no words on the lines of a code block's marks", () => {
@@ -114,12 +118,12 @@ describe("markdown, read aloud", () => {
   });
 
   it("does not hold back what follows code within a line", () => {
-    const ear = new Ear();
+    const listener = new TestListener();
     const chunk = "```npm ci``` comes first. Then you build. ";
-    ear
+    listener
       .hear(eventsOf()("output.streaming", { chunk, position: 0, complete: false, coalesce_hint: "none" }))
       .wait(1_500);
-    expect(ear.texts).toEqual(["npm ci comes first.", "Then you build."]);
+    expect(listener.texts).toEqual(["npm ci comes first.", "Then you build."]);
   });
 
   it("numbers an inner list on its own, within the item it belongs to", () => {
@@ -185,7 +189,7 @@ describe("markdown, read aloud", () => {
         text,
       ).not.toMatch(/234|102|65|(?<!\d)50/u);
     expect(heardOf("un**believ**able *yes* 本**当**に").texts).toEqual(["unbelievable yes 本当に"]);
-    const cells = new Ear();
+    const cells = new TestListener();
     const chunk = "<table><tr><td>5</td><td>00</td></tr></table>";
     cells.hear(
       eventsOf()("output.streaming", { chunk, position: 0, complete: true, content_type: "text/html" }),
@@ -303,18 +307,19 @@ describe("markdown, read aloud", () => {
         // Two of "~~" in a row open a code fence, and code is read on request only.
         fc.pre(!text.includes("~~~"));
         const event = eventsOf();
-        const ear = new Ear({ boundary });
+        const listener = new TestListener({ boundary });
         for (let at = 0, turn = 0; at < text.length; turn++) {
           const chunk = text.slice(at, at + sizes[turn % sizes.length]!);
           const type = typed ? { content_type: "text/markdown" } : {};
           const complete = at + chunk.length >= text.length;
-          ear.hear(
+          listener.hear(
             event("output.streaming", { chunk, position: at, complete, coalesce_hint: "none", ...type }),
           );
-          ear.wait(turn % 3 === 0 ? 1_200 : 0);
+          listener.wait(turn % 3 === 0 ? 1_200 : 0);
           at += chunk.length;
         }
-        for (const word of text.match(/w\d+z/gu) ?? []) expect(ear.texts.join("\n"), text).toContain(word);
+        for (const word of text.match(/w\d+z/gu) ?? [])
+          expect(listener.texts.join("\n"), text).toContain(word);
       }),
       { numRuns: 1_000 },
     );
@@ -380,19 +385,19 @@ describe("markdown, read aloud", () => {
   });
 
   it("has all of a text's addresses on request, also where it came sentence by sentence", () => {
-    const ear = new Ear();
+    const listener = new TestListener();
     const event = eventsOf("en", { content_type: "text/markdown" });
     const chunks = ["See https://a.org/1. ", "And https://b.org/2. ", "Done."];
     let position = 0;
     for (const chunk of chunks) {
       const rest = { output_id: "out_1", coalesce_hint: "sentence", complete: chunk === "Done." };
-      ear.hear(event("output.streaming", { chunk, position, ...rest }));
+      listener.hear(event("output.streaming", { chunk, position, ...rest }));
       position += chunk.length;
     }
-    expect(ear.do("details").texts.at(-1)).toBe("https://a.org/1. https://b.org/2");
+    expect(listener.do("details").texts.at(-1)).toBe("https://a.org/1. https://b.org/2");
     const next = { output_id: "out_2", chunk: "See https://c.org/3.", position: 0, complete: true };
-    ear.hear(event("output.streaming", { ...next, coalesce_hint: "completion" }));
-    expect(ear.do("details").texts.at(-1)).toBe("https://c.org/3");
+    listener.hear(event("output.streaming", { ...next, coalesce_hint: "completion" }));
+    expect(listener.do("details").texts.at(-1)).toBe("https://c.org/3");
   });
 
   it("leaves names with underscores, sums with stars and prices alone", () => {

@@ -1,4 +1,4 @@
-// Voices: terminal lines, speech by programs and by speech-dispatcher, braille under the fingers.
+// Voices: terminal lines, speech programs, speech-dispatcher and braille.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { run } from "../../src/subscriber/announcer/utterance.ts";
