@@ -8,7 +8,7 @@ import fc from "fast-check";
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { AgentEvent } from "../../src/protocol/types.ts";
 import { payRent } from "../subscriber/sessions.ts";
-import type { Ear } from "../subscriber/support.ts";
+import type { TestListener } from "../subscriber/support.ts";
 import { BROWSER_NOTE, skipsBrowser } from "../support/chromium.ts";
 import {
   advance,
@@ -51,7 +51,7 @@ function recorded(language: string): Step[] {
       return ear;
     },
   };
-  payRent(ear as unknown as Ear, language);
+  payRent(ear as unknown as TestListener, language);
   return steps;
 }
 
