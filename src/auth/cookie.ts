@@ -1,25 +1,25 @@
 /**
- * A cookie for pages of this server (CON-52): whoever shows a credential in a header may have it remembered. The cookie
- * holds a random name for that, never the credential, and is HttpOnly and SameSite=Strict. Cookies ignore ports, so
- * the other half of the protection is the check of Origin that `node/http.ts` makes before a cookie is looked at.
+ * A cookie for pages of this server (CON-52): a page that sent a credential in a header gets a cookie in its place. The
+ * cookie holds a random id, never the credential, and is HttpOnly and SameSite=Strict. Cookies ignore ports, so the
+ * Origin check in `server/http/handler.ts` comes before any cookie is read.
  */
 import { isExpired, type Principal } from "../protocol/principal.ts";
 import type { Authenticator } from "./authenticate.ts";
 
 export interface CookieJar {
-  /** The Set-Cookie value that stands for this principal from now on. */
+  /** The Set-Cookie value for this principal. */
   issue(
     principal: Principal,
     where: { readonly secure: boolean; readonly host: string; readonly path: string },
   ): string;
-  /** Forgets what these cookies stood for. */
+  /** Invalidates these cookies. */
   revoke(cookie: string | undefined): void;
   readonly authenticate: Authenticator;
 }
 
-const MOST = 10_000;
-/** A page that sends more than this many of ours is not one of ours. */
-const MOST_SENT = 8;
+const MAX_COOKIES = 10_000;
+/** How many of our cookies in one request are checked. */
+const MAX_PER_REQUEST = 8;
 const SECONDS = 12 * 3600;
 
 export function createCookieJar(random: () => string, now: () => number = Date.now): CookieJar {
@@ -28,9 +28,9 @@ export function createCookieJar(random: () => string, now: () => number = Date.n
     issue(principal, { secure, host, path }) {
       const until = Math.min(principal.expires_at ?? Infinity, now() + SECONDS * 1000);
       const value = random();
-      if (kept.size >= MOST) kept.delete(kept.keys().next().value!);
+      if (kept.size >= MAX_COOKIES) kept.delete(kept.keys().next().value!);
       kept.set(value, { principal, until });
-      // Two agents on two ports of one machine share a browser's cookies: their names must differ.
+      // Agents on different ports of one machine share a browser's cookies, so the names must differ.
       const name = `earshot_${/:(\d+)$/.exec(host)?.[1] ?? "0"}`;
       const seconds = Math.max(0, Math.floor((until - now()) / 1000));
       const rules = `Max-Age=${seconds}; HttpOnly; SameSite=Strict`;
@@ -57,5 +57,5 @@ function valuesIn(cookie: string | undefined): string[] {
     .split(";")
     .map((pair) => /^\s*(?:__Host-)?earshot_\d{1,5}=([0-9a-f]{1,128})\s*$/.exec(pair)?.[1])
     .filter((value) => value !== undefined)
-    .slice(0, MOST_SENT);
+    .slice(0, MAX_PER_REQUEST);
 }

@@ -1,4 +1,4 @@
-/** Bearer JWTs (chapter 10): keys, issuer, audience and algorithms are pinned; nothing in the token chooses its own key (A21). */
+/** Bearer JWTs (chapter 10): keys, issuer, audience and algorithms are pinned; a token cannot choose its key (A21). */
 import {
   type CryptoKey,
   createLocalJWKSet,
@@ -19,27 +19,27 @@ import type { Authenticator } from "./authenticate.ts";
 export interface JwtOptions {
   readonly issuer: string;
   readonly audience: string;
-  /** Where the issuer's public keys are, or the keys themselves. Give this or `key`. */
+  /** The URL of the issuer's public keys, or the keys themselves. Pass this or `key`. */
   readonly jwks?: string | JSONWebKeySet;
   /** One public key: a JWK, a CryptoKey, or PEM text that begins with BEGIN PUBLIC KEY. */
   readonly key?: JWK | CryptoKey | string;
-  /** Asymmetric ones only; ES256 and RS256 by default. */
+  /** Asymmetric algorithms only; ES256 and RS256 by default. */
   readonly algorithms?: readonly string[];
-  /** The `typ` every token must have, such as "at+jwt": keeps tokens of the same issuer made for other purposes out. */
+  /** The `typ` every token must have, such as "at+jwt": refuses tokens of the same issuer for other purposes. */
   readonly typ?: string;
   /** How far the issuer's clock may be off; 5 seconds by default. */
   readonly toleranceSeconds?: number;
-  /** What these claims entitle to; by default the subject may hear and answer sessions of audience "user:<sub>". */
+  /** Rights for these claims; by default the subject may receive and answer sessions of audience "user:<sub>". */
   readonly authorize?: (
     claims: Readonly<Record<string, unknown>>,
   ) => Principal | undefined | Promise<Principal | undefined>;
-  /** Why a token was refused or keys could not be had, as a code such as ERR_JWT_EXPIRED. For logs, never for peers. */
+  /** Called with the reason for a refusal, a code such as ERR_JWT_EXPIRED. For logs, never for peers. */
   readonly refused?: (code: string) => void;
 }
 
 const ASYMMETRIC = /^(?:ES|RS|PS)(?:256|384|512)$|^Ed25519$|^EdDSA$/;
-/** What travels in a header is 16 KiB at most; no honest token comes near. */
-const LONGEST_TOKEN = 16_384;
+/** The limit of a header; real tokens are much shorter. */
+const MAX_TOKEN_LENGTH = 16_384;
 
 /** Authenticates callers by a bearer JWT. Verifies signature, issuer, audience and times. */
 export function jwtAuthenticator(options: JwtOptions): Authenticator {
@@ -49,13 +49,13 @@ export function jwtAuthenticator(options: JwtOptions): Authenticator {
   if (unsafe.length > 0 || algorithms.length === 0) {
     throw new EarshotError(
       "unsafe_algorithm",
-      `Tokens cannot be verified with ${unsafe.join(", ") || "no algorithm at all"}: use asymmetric ones such as ES256.`,
+      `Tokens cannot be verified with ${unsafe.join(", ") || "an empty list of algorithms"}. Use asymmetric algorithms such as ES256.`,
     );
   }
   if (!issuer || !audience) {
     throw new EarshotError(
       "unsafe_token_check",
-      "Give both `issuer` and `audience`: without them a token made for somebody else's service would be taken.",
+      "Pass both `issuer` and `audience`: without them, tokens for other services would be accepted.",
     );
   }
   const keys = keysOf(options, algorithms[0]!);
@@ -68,7 +68,7 @@ export function jwtAuthenticator(options: JwtOptions): Authenticator {
     ...(typ === undefined ? {} : { typ }),
   };
   return async ({ bearer }) => {
-    if (bearer === undefined || bearer.length > LONGEST_TOKEN || bearer.split(".").length !== 3)
+    if (bearer === undefined || bearer.length > MAX_TOKEN_LENGTH || bearer.split(".").length !== 3)
       return undefined;
     let claims: JWTPayload;
     try {
@@ -88,11 +88,11 @@ function keysOf({ jwks, key }: JwtOptions, alg: string): JWTVerifyGetKey {
   if ((jwks === undefined) === (key === undefined)) {
     throw new EarshotError(
       "unsafe_token_check",
-      "Give either `jwks` (an address or a key set) or `key`, not both.",
+      "Pass either `jwks` (a URL or a key set) or `key`, not both.",
     );
   }
   if (key !== undefined) {
-    // Imported once; a key that cannot be read refuses every token instead of taking the process down.
+    // Imported once. An invalid key refuses every token; it must not crash the process.
     const imported: Promise<unknown> =
       typeof key === "string"
         ? importSPKI(key, alg)
@@ -108,16 +108,16 @@ function keysOf({ jwks, key }: JwtOptions, alg: string): JWTVerifyGetKey {
   if (address.protocol !== "https:" && !local) {
     throw new EarshotError(
       "unsafe_token_check",
-      `Keys fetched from ${address.origin} could be anybody's on the way: use https.`,
+      `Keys from ${address.origin} could be replaced in transit. Use https.`,
     );
   }
   return createRemoteJWKSet(address, { timeoutDuration: 5_000 });
 }
 
-/** A shared secret or private key is no public key: whoever can check tokens with it could make them. */
+/** Refuses shared secrets and private keys: whoever has them can issue tokens. */
 function asPublic(key: JWK): JWK {
   if (key.kty === "oct" || key.d !== undefined) {
-    throw new EarshotError("unsafe_token_check", "`key` is a secret: give the issuer's public key.");
+    throw new EarshotError("unsafe_token_check", "`key` is a secret key. Pass the issuer's public key.");
   }
   return key;
 }

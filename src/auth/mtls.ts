@@ -16,7 +16,7 @@ export function readCertificate(peer: PeerCertificate | undefined): Certificate 
 }
 
 /**
- * By default the common name may hear and answer sessions of audience "user:<name>". Serve with
+ * By default the common name may receive and answer sessions of audience "user:<name>". Serve with
  * `tls: { key, cert, ca, requestCert: true }`, where `ca` holds the authorities that issue your client
  * certificates and no others: every name they sign is accepted.
  */

@@ -1,6 +1,6 @@
 /**
- * Tickets for browsers whose EventSource cannot send headers: each opens one subscription's stream and nothing else
- * (CON-52). Addresses end up in histories and logs, so a ticket never answers a question: see `node/http.ts`.
+ * Tickets for browsers, whose EventSource cannot send headers: each opens the stream of one subscription only (CON-52).
+ * URLs end up in histories and logs, so a ticket never authenticates a reply: see `server/http/handler.ts`.
  */
 import { isExpired, type Principal } from "../protocol/principal.ts";
 import { type Authenticator, sameSecret } from "./authenticate.ts";
@@ -10,14 +10,14 @@ interface Tickets {
   readonly authenticate: Authenticator;
 }
 
-const MOST = 10_000;
+const MAX_TICKETS = 10_000;
 
 export function createTickets(random: () => string, now: () => number = Date.now): Tickets {
   const tickets = new Map<string, { ticket: string; principal: Principal }>();
   return {
     issue(subscription_id, principal) {
       const ticket = random();
-      if (tickets.size >= MOST) tickets.delete(tickets.keys().next().value!);
+      if (tickets.size >= MAX_TICKETS) tickets.delete(tickets.keys().next().value!);
       tickets.set(subscription_id, { ticket, principal });
       return ticket;
     },

@@ -1,24 +1,24 @@
-/** What all framings share: how large one message may be, and a buffer that grows with what came, never with what was announced. */
+/** Shared by all framings: the size limit, and a buffer that grows with the bytes received, not with an announced size. */
 
 /** LIM-08, TRN-12: a peer must be able to send 64 KiB, should be able to send this, and cannot send more. */
-export const MOST_MESSAGE_BYTES = 1_048_576;
+export const MAX_MESSAGE_BYTES = 1_048_576;
 
-/** Why a stream of bytes cannot be read on. It stays so: after a fault nobody knows where the next message begins. */
+/** Why no more messages can be read. Permanent: after a fault it is unknown where the next message begins. */
 export type FramingFault = "too_large" | "not_framed";
 
 export interface Decoder {
-  /** The messages that are complete now, as bytes. They are valid until the next call. */
+  /** The messages completed by this chunk. Their bytes are valid until the next call. */
   feed(chunk: Uint8Array): Uint8Array[];
   readonly fault: FramingFault | undefined;
-  /** Bytes of a message that is not complete yet. */
-  readonly waiting: number;
+  /** Bytes of an incomplete message. */
+  readonly buffered: number;
 }
 
 /**
- * The bytes of an unfinished message. One byte at a time costs no more than all at once: a list of chunks would let a
- * peer that sends single bytes use a hundred times the memory it sent.
+ * The bytes of an incomplete message, in one growing buffer: with a list of chunks, a peer that sends single bytes
+ * would use a hundred times the memory it sent.
  */
-export class Rest {
+export class PartialMessage {
   #bytes = new Uint8Array(0);
   length = 0;
 
@@ -37,7 +37,7 @@ export class Rest {
     this.length = needed;
   }
 
-  /** Gives the buffer away, and keeps nothing of it: what is idle holds no memory. */
+  /** Returns the bytes and releases the buffer, so that an idle connection holds no memory. */
   take(): Uint8Array {
     const { bytes } = this;
     this.#bytes = new Uint8Array(0);

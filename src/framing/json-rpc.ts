@@ -1,10 +1,10 @@
-/** JSON-RPC 2.0 in lines (B.6, RPC-01): what a line says, and lines from JSON that is ready. What the methods mean is the transport's. */
+/** Parses and encodes JSON-RPC 2.0, one message per line (B.6, RPC-01). The transport defines the methods. */
 
 export type RpcId = string | number | null;
 
 type RpcMessage =
   | { readonly kind: "request"; readonly id: RpcId; readonly method: string; readonly params: unknown }
-  /** `json`: the params as they stand in the line, where that is certain. */
+  /** `json`: the text of the params, if it can be taken from the line unchanged. */
   | {
       readonly kind: "notification";
       readonly method: string;
@@ -13,7 +13,7 @@ type RpcMessage =
     }
   | { readonly kind: "result"; readonly id: RpcId; readonly result: unknown }
   | { readonly kind: "error"; readonly id: RpcId; readonly code: number; readonly message: string }
-  /** Nothing of the kind. The answer to give, or none where the fault is in an answer: those are never answered. */
+  /** Not a valid message, with the error to answer. */
   | { readonly kind: "fault"; readonly id: RpcId; readonly code: number; readonly message: string };
 
 /** JSON-RPC 2.0, 5.1. */
@@ -21,7 +21,8 @@ export const RPC_ERRORS = {
   parse: { code: -32700, message: "This line is not UTF-8 JSON. Send one JSON-RPC 2.0 object per line." },
   request: {
     code: -32600,
-    message: 'This is no JSON-RPC 2.0 message. Send one object per line, with "jsonrpc": "2.0" and a method.',
+    message:
+      'This is not a JSON-RPC 2.0 message. Send one object per line, with "jsonrpc": "2.0" and a method.',
   },
   method: {
     code: -32601,
@@ -39,7 +40,7 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
 const isId = (value: unknown): value is RpcId =>
   value === null || typeof value === "string" || typeof value === "number";
 
-/** The line's text; undefined where it is not UTF-8. */
+/** The text of a line; undefined if it is not UTF-8. */
 export function lineText(line: Uint8Array): string | undefined {
   try {
     return decoder.decode(line);
@@ -56,7 +57,7 @@ export function parseRpc(text: string | undefined): RpcMessage {
   } catch {
     return { kind: "fault", id: null, ...RPC_ERRORS.parse };
   }
-  // Batches are arrays, and there are none here: one object per line.
+  // Batches, which are arrays, are not supported.
   if (!isObject(value)) return { kind: "fault", id: null, ...RPC_ERRORS.request };
   const { jsonrpc, id, method, params, result, error } = value;
   const known = isId(id) ? id : null;
@@ -64,7 +65,7 @@ export function parseRpc(text: string | undefined): RpcMessage {
   if (jsonrpc !== "2.0" || (id !== undefined && !isId(id))) return fault;
   if (typeof method === "string") {
     if (id !== undefined) return { kind: "request", id: known, method, params };
-    // As everybody writes it, params come last, and their bytes need not be made anew (TRN-01).
+    // Usually params come last, and then their text is used as it is (TRN-01).
     const start = rpcNotification(method, "").length - 1;
     const asWritten =
       Object.keys(value).length === 3 &&
@@ -80,7 +81,7 @@ export function parseRpc(text: string | undefined): RpcMessage {
   return fault;
 }
 
-/** `json` is compact JSON, put in as it stands: an event's text is made once, and its bytes are not touched again (TRN-01). */
+/** `json` is compact JSON and inserted unchanged: an event is serialized once (TRN-01). */
 export const rpcNotification = (method: string, json: string): string =>
   `{"jsonrpc":"2.0","method":"${method}","params":${json}}`;
 

@@ -1,9 +1,9 @@
-/** Server-Sent Events on the way out (B.1.3). JSON never holds a raw line break, so one data line carries it whole. */
+/** Encodes Server-Sent Events (B.1.3). JSON contains no raw line break, so one data line is enough. */
 const SSE_EVENT = "aaep.event";
-/** Messages that are no events of the stream, and carry no id: a control frame must not move a cursor. */
+/** Messages that are not part of the event stream. They have no id, because they must not move the cursor. */
 const SSE_MESSAGE = "aaep.message";
 
-/** What would end the line or void the id: an id with one of these is left out, and the event is heard all the same. */
+/** These end the line or make the id invalid. Such an id is omitted; the event is still sent. */
 const UNSAFE_ID = /[\0\r\n]/;
 
 export const encodeSseEvent = (json: string, id: string | undefined): string =>
@@ -13,5 +13,5 @@ export const encodeSseEvent = (json: string, id: string | undefined): string =>
 
 export const encodeSseMessage = (json: string): string => `event: ${SSE_MESSAGE}\ndata: ${json}\n\n`;
 
-/** Keeps proxies from closing an idle stream, and tells them nothing. */
+/** An empty comment: keeps proxies from closing an idle stream. */
 export const SSE_HEARTBEAT = ": \n\n";

@@ -1,8 +1,8 @@
-/** Bytes as they come from a network become text; a character may come in two parts. */
+/** Decodes UTF-8 that arrives in chunks; a character may be split between two. */
 export function createUtf8Decoder(): (bytes: Uint8Array) => string {
   const inParts = new TextDecoder();
   const whole = new TextDecoder("utf-8", { ignoreBOM: true });
-  /** The last bytes were ASCII, and most likely the next are: those are decoded several times faster on their own. */
+  /** After ASCII, more ASCII is likely. Decoding it without `stream` is several times faster. */
   let ascii = false;
   return (bytes) => {
     const complete = bytes.length > 0 && bytes[bytes.length - 1]! < 0x80;

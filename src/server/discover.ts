@@ -1,9 +1,9 @@
-/** Which agents are running for this user: the sockets in the conventional directory that somebody answers at (MAN-02). */
+/** Finds the agents that run for this user: the sockets in the conventional directory that accept connections (MAN-02). */
 import { lstatSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "../protocol/parse.ts";
 import type { ProducerManifest } from "../protocol/types.ts";
-import { knock } from "./ipc/bind.ts";
+import { probeSocket } from "./ipc/bind.ts";
 import { manifestPathFor, PIPE_DIRECTORY, socketDirectory } from "./ipc/path.ts";
 import { isSafeDirectory, ownUid } from "./safe-directory.ts";
 
@@ -12,37 +12,37 @@ export interface Discovered {
   /** For connect(). */
   readonly address: string;
   readonly path: string;
-  /** What it says about itself, where it left a manifest. */
+  /** Its manifest, if there is a manifest file. */
   readonly manifest: ProducerManifest | undefined;
 }
 
 /** Options of `discover`. */
 export interface DiscoverOptions {
   readonly directory?: string;
-  /** So long an agent may take to answer. */
+  /** How long an agent may take to accept a connection; 500 by default. */
   readonly timeoutMs?: number;
 }
 
 /** Finds the agents that run on this machine and answer at their socket. */
 export async function discover({ directory, timeoutMs = 500 }: DiscoverOptions = {}): Promise<Discovered[]> {
-  const place = directory ?? socketDirectory();
-  if (place === undefined) return discoverPipes();
-  // Whoever can plant a socket there would have people answer another agent's questions.
-  if (!isSafeDirectory(place)) return [];
+  const folder = directory ?? socketDirectory();
+  if (folder === undefined) return discoverPipes();
+  // A planted socket would make people answer another agent's questions.
+  if (!isSafeDirectory(folder)) return [];
   const found = await Promise.all(
-    namesIn(place)
+    namesIn(folder)
       .filter((name) => name.endsWith(".sock") && !name.startsWith("."))
       .sort()
       .map(async (name): Promise<Discovered[]> => {
-        const path = join(place, name);
-        if (!isOwn(path, "isSocket") || (await knock(path, timeoutMs)) !== "alive") return [];
+        const path = join(folder, name);
+        if (!isOwn(path, "isSocket") || (await probeSocket(path, timeoutMs)) !== "alive") return [];
         return [{ address: `unix:${path}`, path, manifest: readManifest(manifestPathFor(path)) }];
       }),
   );
   return found.flat();
 }
 
-/** Windows lists its pipes like a directory; a pipe is there only while somebody serves it. */
+/** Windows lists its pipes like a directory; a pipe exists only while it is served. */
 export function discoverPipes(list: (directory: string) => string[] = readdirSync): Discovered[] {
   let names: string[];
   try {

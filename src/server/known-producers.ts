@@ -1,7 +1,7 @@
 /**
- * The agents a person has met, in a file of theirs: `$XDG_CONFIG_HOME/earshot/known-producers.json`, else
- * `~/.config/earshot/…`, on Windows below %APPDATA%. Written beside and moved into place, so that a crash leaves the old
- * list or the new one. A list that cannot be read is an error, never an empty list: revocations are in it.
+ * The agents a person has accepted or refused, in `$XDG_CONFIG_HOME/earshot/known-producers.json`, else
+ * `~/.config/earshot/…`, on Windows below %APPDATA%. The file is written to a temporary name and renamed, so that a
+ * crash leaves the old list or the new one. An unreadable list is an error, never an empty list: it contains refusals.
  */
 import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
@@ -15,9 +15,9 @@ export function knownProducersPath(env: NodeJS.ProcessEnv = process.env): string
   return join(base, "earshot", "known-producers.json");
 }
 
-/** Each change reads the file again, so that what another program wrote meanwhile is kept. */
+/** Each change reads the file again, so that changes by other programs are kept. */
 export function createFileTrustStore(path = knownProducersPath()): TrustStore {
-  let turn: Promise<unknown> = Promise.resolve();
+  let queue: Promise<unknown> = Promise.resolve();
   const read = (): readonly KnownProducer[] => {
     let text: string;
     try {
@@ -28,7 +28,8 @@ export function createFileTrustStore(path = knownProducersPath()): TrustStore {
     }
     try {
       const { known } = JSON.parse(text) as { known: unknown };
-      if (!Array.isArray(known) || !known.every(isKnown)) throw new TypeError("It is no list of agents.");
+      if (!Array.isArray(known) || !known.every(isKnown))
+        throw new TypeError("The file does not contain a list of agents.");
       return known;
     } catch (error) {
       throw unreadable(path, error);
@@ -37,38 +38,38 @@ export function createFileTrustStore(path = knownProducersPath()): TrustStore {
   return {
     read: async () => read(),
     change(change) {
-      const mine = turn.then(() => {
+      const result = queue.then(() => {
         const known = change(read());
         write(path, `${JSON.stringify({ known }, null, 2)}\n`);
         return known;
       });
-      turn = mine.catch(() => undefined);
-      return mine;
+      queue = result.catch(() => undefined);
+      return result;
     },
   };
 }
 
 function write(path: string, text: string): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  const beside = `${path}.${process.pid}`;
+  const temporary = `${path}.${process.pid}`;
   try {
-    writeFileSync(beside, text, { mode: 0o600 });
-    chmodSync(beside, 0o600);
-    renameSync(beside, path);
+    writeFileSync(temporary, text, { mode: 0o600 });
+    chmodSync(temporary, 0o600);
+    renameSync(temporary, path);
   } finally {
-    rmSync(beside, { force: true });
+    rmSync(temporary, { force: true });
   }
 }
 
 function isKnown(one: unknown): one is KnownProducer {
   const { agent_id, name, addresses, since } = (one ?? {}) as Partial<Record<keyof KnownProducer, unknown>>;
   const texts = [agent_id, name, since].every((text) => typeof text === "string");
-  return texts && Array.isArray(addresses) && addresses.every((place) => typeof place === "string");
+  return texts && Array.isArray(addresses) && addresses.every((address) => typeof address === "string");
 }
 
 const unreadable = (path: string, cause: unknown): EarshotError =>
   new EarshotError(
     "unreadable_trust",
-    `The list of agents you trust, ${path}, cannot be read. Put it right, or remove it to be asked about every agent again; agents you had refused are then no longer refused.`,
+    `The list of agents you trust, ${path}, cannot be read. Repair it, or delete it to be asked about every agent again. After deleting it, agents you refused are no longer refused.`,
     { cause },
   );

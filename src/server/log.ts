@@ -1,6 +1,6 @@
 /**
- * Structured log entries (SEC-16, SEC-17): what happened, by ids and codes. Tokens and credentials are taken out of every
- * text, control characters are written as escapes, and what a listener needs or is called is never handed in (A16).
+ * Structured log entries (SEC-16, SEC-17): what happened, by ids and codes. Tokens and credentials are removed from
+ * every text and control characters are escaped. A listener's name and needs are never logged (A16).
  */
 import { createHmac, randomBytes } from "node:crypto";
 import type { Principal } from "../protocol/principal.ts";
@@ -25,7 +25,7 @@ export type LogSink = (entry: LogEntry) => void;
 
 export interface Logger {
   (level: LogLevel, event: string, fields?: Readonly<Record<string, unknown>>): void;
-  /** A name for somebody that holds for this run and says nothing about them: using assistive technology is private. */
+  /** A pseudonym, valid for this run only: using assistive technology is private. */
   who(principal: Principal): string;
 }
 
@@ -34,21 +34,21 @@ const SECRETS: readonly [RegExp, string][] = [
   [/\beyJ[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]*){1,4}/g, "[redacted]"],
   [/\b(bearer|basic)\s+[^\s,;"']+/gi, "$1 [redacted]"],
   [/\b(ticket|token|access_token|earshot_\d{1,5})=[^\s&;"']+/gi, "$1=[redacted]"],
-  // Ids have a prefix, so a bare run of hex is a secret of ours.
+  // Our ids have a prefix, so hex digits without one are a secret.
   [/\b[0-9a-f]{32,}\b/gi, "[redacted]"],
 ];
 const SECRET_KEY =
   /token|secret|password|authorization|cookie|ticket|signed_manifest|capabilities|subscriber_/i;
-/** Control characters, and those that reorder or break lines where a log is shown. */
+/** Control characters, and those that reorder or break lines on a screen. */
 const UNPRINTABLE = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
-const LONGEST = 1_000;
-const DEEPEST = 4;
+const MAX_LENGTH = 1_000;
+const MAX_DEPTH = 4;
 
 export function redact(text: string): string {
-  // Cut twice, so that no half of a secret that the first cut made unrecognisable is left at the end.
-  let clean = text.slice(0, 2 * LONGEST);
+  // Cut twice: the first cut may leave half a secret that the patterns miss, and the second removes it.
+  let clean = text.slice(0, 2 * MAX_LENGTH);
   for (const [pattern, replacement] of SECRETS) clean = clean.replace(pattern, replacement);
-  if (text.length > LONGEST) clean = `${clean.slice(0, LONGEST - 128)}…`;
+  if (text.length > MAX_LENGTH) clean = `${clean.slice(0, MAX_LENGTH - 128)}…`;
   return clean.replace(
     UNPRINTABLE,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
@@ -59,7 +59,7 @@ function clean(value: unknown, depth = 0): unknown {
   if (typeof value === "string") return redact(value);
   if (typeof value === "bigint") return String(value);
   if (typeof value !== "object" || value === null) return typeof value === "function" ? undefined : value;
-  if (depth >= DEEPEST) return "…";
+  if (depth >= MAX_DEPTH) return "…";
   if (value instanceof Error) {
     return clean(
       { name: value.name, code: (value as { code?: unknown }).code, message: value.message },
@@ -71,7 +71,7 @@ function clean(value: unknown, depth = 0): unknown {
     Object.entries(value)
       .filter(([, item]) => item !== undefined)
       .slice(0, 64)
-      // A trace id is 32 hex digits and meant to be found again.
+      // A trace id has 32 hex digits too, but must stay searchable.
       .map(([key, item]) => [
         key,
         key === "trace_id" ? item : SECRET_KEY.test(key) ? "[redacted]" : clean(item, depth + 1),
@@ -85,7 +85,7 @@ export function createLogger(sink: LogSink = warnings): Logger {
     try {
       sink({ at: new Date().toISOString(), level, event, ...(clean(fields) as object) });
     } catch {
-      // A log that cannot be written is no reason to stop speaking to people.
+      // A failing log must not stop the server.
     }
   };
   return Object.assign(log, {
@@ -95,7 +95,7 @@ export function createLogger(sink: LogSink = warnings): Logger {
 
 const warned = new Set<string>();
 
-/** Without a log of one's own, warnings are printed, each once. */
+/** The default sink: prints warnings and errors, each event once. */
 function warnings({ level, event, message }: LogEntry): void {
   if ((level !== "warn" && level !== "error") || message === undefined || warned.has(event)) return;
   warned.add(event);

@@ -1,6 +1,6 @@
 /**
- * Counters in Prometheus' text form. No label ever names a listener or what it asked for: that would reveal disability.
- * Label values come from small known sets, so that nobody can fill the memory with paths they made up.
+ * Counters in the Prometheus text format. No label names a listener or its capabilities: that would reveal disability.
+ * Label values come from small fixed sets, so that requests with invented paths cannot fill the memory.
  */
 export interface Metrics {
   count(name: string, labels?: Readonly<Record<string, string>>): void;
@@ -11,12 +11,12 @@ export interface Metrics {
 const HELP: Record<string, string> = {
   earshot_http_requests_total: "HTTP requests by path and status.",
   earshot_connections_total: "Streams opened, by transport.",
-  earshot_disconnects_total: "Streams closed by us, by reason.",
+  earshot_disconnects_total: "Streams closed by this side, by reason.",
   earshot_handshakes_total: "Subscription requests by transport and outcome.",
-  earshot_replies_total: "Replies by whether they counted.",
-  earshot_refusals_total: "Requests refused before anything was looked at, by reason.",
-  earshot_subscriptions: "Subscriptions that exist now.",
-  earshot_log_next: "The next place in the log.",
+  earshot_replies_total: "Replies, by outcome.",
+  earshot_refusals_total: "Requests refused before they were handled, by reason.",
+  earshot_subscriptions: "Current subscriptions.",
+  earshot_log_next: "The next position in the log.",
   process_resident_memory_bytes: "Resident memory of this process.",
 };
 
@@ -31,23 +31,23 @@ const LABELS: Record<string, (value: string) => boolean> = {
   reason: (value) => WORD.test(value),
   outcome: (value) => WORD.test(value),
 };
-/** Far more than the known values can make together. */
-const MOST_SERIES = 1_000;
+/** Far more than the known values can produce. */
+const MAX_SERIES = 1_000;
 
 export function createMetrics(): Metrics {
   const counters = new Map<string, number>();
   const gauges = new Map<string, () => number>();
   return {
     count(name, labels = {}) {
-      const inside = Object.entries(labels)
+      const rendered = Object.entries(labels)
         .filter(([key]) => Object.hasOwn(LABELS, key))
         .map(
           ([key, value]) =>
             `${key}="${LABELS[key]!(value) && value.length <= 64 ? escaped(value) : "other"}"`,
         )
         .join(",");
-      const key = inside ? `${name}{${inside}}` : name;
-      if (counters.size >= MOST_SERIES && !counters.has(key)) return;
+      const key = rendered ? `${name}{${rendered}}` : name;
+      if (counters.size >= MAX_SERIES && !counters.has(key)) return;
       counters.set(key, (counters.get(key) ?? 0) + 1);
     },
     gauge: (name, read) => void gauges.set(name, read),

@@ -1,8 +1,8 @@
 /**
- * The loopback token, kept where only this user can read it, so that local tools find running agents:
- * `$XDG_RUNTIME_DIR/earshot/<agent>-<port>.json`, else `<tmp>/earshot-<uid>/…`. The directory is 0700, the file 0600.
- * Both writing and reading refuse a directory somebody else could have prepared: whoever plants a file there would
- * have people answer another agent's questions.
+ * The loopback token in a file that only this user can read, so that local tools find running agents:
+ * `$XDG_RUNTIME_DIR/earshot/<agent>-<port>.json`, else `<tmp>/earshot-<uid>/…`. The directory has mode 0700, the file
+ * 0600. A directory that another user could have prepared is neither written to nor read from: a planted file would
+ * make people answer another agent's questions.
  */
 import { lstatSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir, userInfo } from "node:os";
@@ -15,7 +15,7 @@ import { ensureSafeDirectory, isSafeDirectory, ownUid } from "./safe-directory.t
 export interface TokenFile {
   readonly agent_id: string;
   readonly url: string;
-  /** Where it takes gRPC, if it does: the same token opens both. */
+  /** The gRPC address, if there is one; the same token is valid for both. */
   readonly grpc?: string;
   readonly token: string;
   readonly pid: number;
@@ -34,13 +34,13 @@ function ensureDirectory(directory: string): void {
   } catch (error) {
     throw new EarshotError(
       "unsafe_directory",
-      `The token of this run cannot be kept in ${directory}. Set XDG_RUNTIME_DIR or \`tokenFile\` to a directory of yours, or pass \`tokenFile: false\`. ${(error as Error).message}`,
+      `The token of this run cannot be stored in ${directory}. Set XDG_RUNTIME_DIR or \`tokenFile\` to a directory that only you can access, or pass \`tokenFile: false\`. ${(error as Error).message}`,
       { cause: error },
     );
   }
 }
 
-/** Writes the file and answers with its path and how to remove it. */
+/** Writes the file. Returns its path and a function that removes it. */
 export function writeTokenFile(
   file: TokenFile,
   directory = tokenDirectory(),
@@ -48,11 +48,11 @@ export function writeTokenFile(
   ensureDirectory(directory);
   const safe = file.agent_id.replaceAll(/[^A-Za-z0-9._-]/g, "_").slice(0, 64);
   const path = join(directory, `${safe}-${new URL(file.url).port}.json`);
-  // A link under this name is removed, not followed: "wx" makes a new file or none.
+  // A symbolic link with this name is removed, not followed: "wx" creates a new file or fails.
   rmSync(path, { force: true });
   writeFileSync(path, `${JSON.stringify(file)}\n`, { mode: 0o600, flag: "wx" });
   const remove = () => {
-    // Another agent may have the port by now, and its file is not ours to remove.
+    // Another agent may have the port by now; its file must stay.
     if (readOne(path)?.token === file.token) rmSync(path, { force: true });
   };
   return { path, remove };
@@ -67,16 +67,16 @@ function readOne(path: string): TokenFile | undefined {
     const { agent_id, url, grpc, token, pid } = JSON.parse(readFileSync(path, "utf8")) as Partial<TokenFile>;
     if (typeof agent_id !== "string" || typeof url !== "string" || typeof token !== "string")
       return undefined;
-    // A token of this machine goes nowhere else.
+    // A token of this machine must not be sent to another one.
     if (!isLoopback(new URL(url).hostname) || !Number.isInteger(pid) || pid! <= 0) return undefined;
-    const own = typeof grpc === "string" && isLoopback(new URL(grpc).hostname) ? { grpc } : {};
-    return { agent_id, url, ...own, token, pid: pid! };
+    const loopbackGrpc = typeof grpc === "string" && isLoopback(new URL(grpc).hostname) ? { grpc } : {};
+    return { agent_id, url, ...loopbackGrpc, token, pid: pid! };
   } catch {
     return undefined;
   }
 }
 
-/** The agents that are running for this user; files of dead processes are passed over. */
+/** The agents that run for this user; files of dead processes are skipped. */
 export function readTokenFiles(directory = tokenDirectory()): TokenFile[] {
   let names: string[];
   try {

@@ -289,7 +289,7 @@ describe("the token of a run", () => {
       chownSync(directory, 12_345, 12_345);
       await expect(
         serve(producer(), { port: 0, tokenFile: directory, unix: false, log: () => {} }),
-      ).rejects.toThrow(/belongs to somebody else/);
+      ).rejects.toThrow(/belongs to another user/);
       expect(readTokenFiles(directory)).toEqual([]);
     },
   );

@@ -230,7 +230,7 @@ describe("bearer JWTs", () => {
     ["none", { jwks: { keys: [] }, algorithms: ["none"] }, /asymmetric/],
     ["no algorithm", { jwks: { keys: [] }, algorithms: [] }, /asymmetric/],
     ["no audience", { jwks: { keys: [] }, audience: "" }, /`issuer` and `audience`/],
-    ["keys from a plain address", { jwks: "http://login.example.com/keys" }, /use https/],
+    ["keys from a plain address", { jwks: "http://login.example.com/keys" }, /Use https/],
     ["a secret as key", { key: { kty: "oct", k: "c2VjcmV0" } }, /public key/],
     ["no keys", {}, /either `jwks`/],
   ])("are not set up with %s, and the error says what to do", (_, options, says) => {

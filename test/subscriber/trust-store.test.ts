@@ -248,7 +248,7 @@ describe("the list in a file", () => {
       const store = createFileTrustStore(path);
       await store.change((known) => revoke(known, "evil", AT));
       writeFileSync(path, text);
-      await expect(store.read()).rejects.toThrow(/cannot be read\. Put it right, or remove it/);
+      await expect(store.read()).rejects.toThrow(/cannot be read\. Repair it, or delete it/);
       await expect(store.change((known) => known)).rejects.toThrow(/cannot be read/);
       expect(readFileSync(path, "utf8")).toBe(text);
     },

@@ -37,7 +37,7 @@ describe.each(FRAMINGS)("framing by $name", ({ create, encode }) => {
         (documents, cuts) => {
           const decoder = create();
           expect(feed(decoder, Buffer.concat(documents.map(encode)), cuts)).toEqual(documents);
-          expect(decoder).toMatchObject({ waiting: 0, fault: undefined });
+          expect(decoder).toMatchObject({ buffered: 0, fault: undefined });
         },
       ),
       { numRuns: 500 },
@@ -50,7 +50,7 @@ describe.each(FRAMINGS)("framing by $name", ({ create, encode }) => {
     expect(feed(create(), encode(most), [65_536])).toEqual([most]);
     const decoder = create();
     expect(feed(decoder, encode(`${most} `), [65_536])).toEqual([]);
-    expect(decoder).toMatchObject({ waiting: 0, fault: "too_large" });
+    expect(decoder).toMatchObject({ buffered: 0, fault: "too_large" });
     // After a fault nobody knows where a message begins: nothing is ever read again.
     expect(decoder.feed(encode("{}"))).toEqual([]);
   });
@@ -61,7 +61,7 @@ describe.each(FRAMINGS)("framing by $name", ({ create, encode }) => {
     const before = process.memoryUsage().arrayBuffers + process.memoryUsage().heapUsed;
     for (let i = 0; i < stream.byteLength - 1; i++) decoder.feed(stream.subarray(i, i + 1));
     const after = process.memoryUsage().arrayBuffers + process.memoryUsage().heapUsed;
-    expect(decoder.waiting).toBe(stream.byteLength - 1);
+    expect(decoder.buffered).toBe(stream.byteLength - 1);
     expect(after - before).toBeLessThan(64 * 1024 * 1024);
     expect(decoder.feed(stream.subarray(-1))).toHaveLength(1);
   });
@@ -84,7 +84,7 @@ describe.each(FRAMINGS)("framing by $name", ({ create, encode }) => {
         for (const one of chunks) {
           sent += one.byteLength;
           for (const message of decoder.feed(one)) expect(message.byteLength).toBeLessThanOrEqual(256);
-          expect(decoder.waiting).toBeLessThanOrEqual(Math.min(sent, 260));
+          expect(decoder.buffered).toBeLessThanOrEqual(Math.min(sent, 260));
         }
       }),
       { numRuns: RUNS },
@@ -101,7 +101,7 @@ describe("a length", () => {
         for (const size of [stream.byteLength, 1]) {
           const decoder = createLengthPrefixDecoder();
           feed(decoder, stream, [size]);
-          expect(decoder).toMatchObject({ waiting: 0, fault: "too_large" });
+          expect(decoder).toMatchObject({ buffered: 0, fault: "too_large" });
         }
       }
     },

@@ -155,7 +155,7 @@ describe("the directory", () => {
     const open = join(directory, "open");
     mkdirSync(join(open, "aaep"), { recursive: true });
     chmodSync(open, 0o777);
-    await expect(serve({ directory: join(open, "aaep") })).rejects.toThrow(/other people can change/);
+    await expect(serve({ directory: join(open, "aaep") })).rejects.toThrow(/other users can change/);
     writeFileSync(join(directory, "file"), "");
     await expect(serve({ directory: join(directory, "file") })).rejects.toThrow();
   });
@@ -164,10 +164,10 @@ describe("the directory", () => {
     const foreign = join(directory, "foreign");
     mkdirSync(join(foreign, "aaep"), { recursive: true, mode: 0o700 });
     chownSync(join(foreign, "aaep"), NOBODY, NOBODY);
-    await expect(serve({ directory: join(foreign, "aaep") })).rejects.toThrow(/belongs to somebody else/);
+    await expect(serve({ directory: join(foreign, "aaep") })).rejects.toThrow(/belongs to another user/);
     chownSync(join(foreign, "aaep"), 0, 0);
     chownSync(foreign, NOBODY, NOBODY);
-    await expect(serve({ directory: join(foreign, "aaep") })).rejects.toThrow(/other people can change/);
+    await expect(serve({ directory: join(foreign, "aaep") })).rejects.toThrow(/other users can change/);
   });
 });
 
@@ -302,7 +302,7 @@ describe("a name that is taken", () => {
     await expect(serve()).rejects.toThrow(/symbolic link/);
     rmSync(path);
     writeFileSync(path, "precious");
-    await expect(serve()).rejects.toThrow(/no socket/);
+    await expect(serve()).rejects.toThrow(/not a socket/);
     expect(readFileSync(victim, "utf8") + readFileSync(path, "utf8")).toBe("preciousprecious");
   });
 
@@ -311,7 +311,7 @@ describe("a name that is taken", () => {
     const foreign = createServer();
     await new Promise<void>((resolve) => foreign.listen(path, resolve));
     chownSync(path, NOBODY, NOBODY);
-    await expect(serve()).rejects.toThrow(/somebody else's/);
+    await expect(serve()).rejects.toThrow(/another user's/);
     await new Promise((resolve) => foreign.close(resolve));
   });
 

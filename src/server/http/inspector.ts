@@ -270,7 +270,7 @@ async function readJson(request: HttpRequest): Promise<Record<string, unknown>> 
   }
 }
 
-/** For agents of the same person on this machine nobody has to type a token. */
+/** The token of another agent of the same person on this machine, so that it need not be typed. */
 function ownToken(address: string, directory: string | undefined): (() => string | undefined) | undefined {
   if (!/^(?:http|ws):/i.test(address) || !URL.canParse(address)) return undefined;
   const { hostname, port } = new URL(address);

@@ -1,8 +1,7 @@
 /**
- * Taking a socket's name. The socket is bound under a name of its own, closed to others from its first moment, and
- * only then given the agent's name, by a hard link: the file system lets exactly one process do that. A name left
- * behind by a dead process is moved away first, looked at again, and put back if it turns
- * out to be another. No name is ever followed through a symbolic link.
+ * Binds a Unix socket to an agent's path. The socket is bound under a temporary name, with access for this user only,
+ * and then gets the agent's name by a hard link, which the file system grants to exactly one process. A stale socket of
+ * a dead process is renamed first, checked again, and put back if it is another one. Symbolic links are never followed.
  */
 import { randomBytes } from "node:crypto";
 import { chmodSync, linkSync, lstatSync, renameSync, rmSync, type Stats } from "node:fs";
@@ -10,17 +9,17 @@ import { connect, type Server } from "node:net";
 import { posix } from "node:path";
 import { EarshotError } from "../../protocol/errors.ts";
 import { ownUid } from "../safe-directory.ts";
-import { MOST_PATH_BYTES } from "./path.ts";
+import { MAX_PATH_BYTES } from "./path.ts";
 
 export interface Bound {
-  /** Takes the name away again, if it is still ours. */
+  /** Removes the name, if it is still ours. */
   release(): void;
-  /** Whether connecting to the name still leads here. */
+  /** Whether the name still belongs to this socket. */
   held(): boolean;
 }
 
-const TRIES = 20;
-/** A Unix socket refuses at once when this many wait to be let in (EAGAIN): a whole desk may come back in one moment. */
+const MAX_TRIES = 20;
+/** A Unix socket refuses connections when this many are pending (EAGAIN); many listeners may reconnect at once. */
 const BACKLOG = 4_096;
 
 const codeOf = (error: unknown): string | undefined => (error as NodeJS.ErrnoException).code;
@@ -29,16 +28,19 @@ function statOf(path: string): Stats | undefined {
   return lstatSync(path, { throwIfNoEntry: false });
 }
 
-/** Numbers of files are used again; together with the moment of its making one is not. */
-const same = (a: Stats, b: Stats): boolean => a.ino === b.ino && a.dev === b.dev && a.mtimeMs === b.mtimeMs;
+/** Inode numbers are reused; together with the modification time they identify a file. */
+const isSameFile = (a: Stats, b: Stats): boolean =>
+  a.ino === b.ino && a.dev === b.dev && a.mtimeMs === b.mtimeMs;
 
-/** What is at the other end of a name: somebody, nobody, or nothing there. */
-export function knock(path: string, ms = 1_000): Promise<"alive" | "dead" | "gone" | "forbidden"> {
+type SocketState = "alive" | "dead" | "gone" | "forbidden";
+
+/** Whether a process listens at a path. */
+export function probeSocket(path: string, ms = 1_000): Promise<SocketState> {
   return new Promise((resolve) => {
     const socket = connect(path);
-    // Full, or stopped: somebody all the same.
+    // A busy or suspended process is alive.
     const timer = setTimeout(() => done("alive"), ms);
-    const done = (result: "alive" | "dead" | "gone" | "forbidden") => {
+    const done = (result: SocketState) => {
       clearTimeout(timer);
       socket.destroy();
       resolve(result);
@@ -48,19 +50,19 @@ export function knock(path: string, ms = 1_000): Promise<"alive" | "dead" | "gon
       const code = codeOf(error);
       if (code === "ENOENT") done("gone");
       else if (code === "EACCES" || code === "EPERM") done("forbidden");
-      // EAGAIN: the queue of waiting connections is full, so there is one.
+      // EAGAIN: the queue of pending connections is full, so a process listens.
       else done(code === "ECONNREFUSED" || code === "ENOTSOCK" ? "dead" : "alive");
     });
   });
 }
 
-/** Listens with nothing allowed to anybody else. Binding happens inside the call, so the mask is back before anything else runs. */
-function listenClosed(server: Server, path: string): Promise<void> {
+/** Listens with access for this user only. `listen` binds synchronously, so the umask is restored before other code runs. */
+function listenPrivately(server: Server, path: string): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once("error", reject);
     const mask = umask(0o077);
     try {
-      // Exclusive: under cluster, the primary would bind it, with a mask of its own.
+      // Exclusive: under cluster the primary process would bind it, with its own umask.
       server.listen({ path, exclusive: true, backlog: BACKLOG }, () => {
         server.off("error", reject);
         resolve();
@@ -71,7 +73,7 @@ function listenClosed(server: Server, path: string): Promise<void> {
   });
 }
 
-/** Worker threads may not change it; there the directory's own mode is what keeps others out. */
+/** Worker threads cannot change the umask; there the directory's mode keeps other users out. */
 function umask(mask: number): number | undefined {
   try {
     return process.umask(mask);
@@ -80,36 +82,36 @@ function umask(mask: number): number | undefined {
   }
 }
 
-/** `path` is in a directory that is nobody's but ours. */
+/** `path` must be in a directory that only this user can access. */
 export async function bindSocket(server: Server, path: string): Promise<Bound> {
-  const beside = () => posix.join(posix.dirname(path), `.${randomBytes(4).toString("hex")}`);
-  if (Buffer.byteLength(path) > MOST_PATH_BYTES) {
+  const temporaryName = () => posix.join(posix.dirname(path), `.${randomBytes(4).toString("hex")}`);
+  if (Buffer.byteLength(path) > MAX_PATH_BYTES) {
     throw new EarshotError(
       "path_too_long",
-      `${path} has more than ${MOST_PATH_BYTES} bytes, the most a socket's path may have. Choose a shorter one.`,
+      `${path} is longer than ${MAX_PATH_BYTES} bytes, the limit for the path of a socket. Choose a shorter one.`,
     );
   }
-  const private_ = beside();
-  await listenClosed(server, private_);
+  const temporary = temporaryName();
+  await listenPrivately(server, temporary);
   try {
-    chmodSync(private_, 0o600);
-    const mine = lstatSync(private_);
-    await take(path, private_, beside);
+    chmodSync(temporary, 0o600);
+    const mine = lstatSync(temporary);
+    await takeName(path, temporary, temporaryName);
     const held = () => {
       const now = statOf(path);
-      return now !== undefined && same(now, mine);
+      return now !== undefined && isSameFile(now, mine);
     };
     return { held, release: () => held() && rmSync(path, { force: true }) };
   } catch (error) {
     server.close();
     throw error;
   } finally {
-    rmSync(private_, { force: true });
+    rmSync(temporary, { force: true });
   }
 }
 
-async function take(path: string, bound: string, beside: () => string): Promise<void> {
-  for (let i = 0; i < TRIES; i++) {
+async function takeName(path: string, bound: string, temporaryName: () => string): Promise<void> {
+  for (let i = 0; i < MAX_TRIES; i++) {
     try {
       linkSync(bound, path);
       return;
@@ -119,32 +121,32 @@ async function take(path: string, bound: string, beside: () => string): Promise<
     const there = statOf(path);
     if (!there) continue;
     refuseForeign(path, there);
-    const state = await knock(path);
+    const state = await probeSocket(path);
     if (state === "alive" || state === "forbidden") throw inUse(path);
-    if (state === "dead") moveAway(path, beside(), there);
+    if (state === "dead") removeStale(path, temporaryName(), there);
   }
   throw inUse(path);
 }
 
-/** Two that start at once may both have found it dead, and one of them be there by now: so what was moved is looked at again. */
-function moveAway(path: string, away: string, dead: Stats): void {
-  // Knocking took a while, and another may have taken the name meanwhile: then there is nothing to move.
+/** Two processes may find it dead at once, and one may have replaced it by now, so it is checked again after renaming. */
+function removeStale(path: string, renamed: string, dead: Stats): void {
+  // Another process may have taken the name during the probe.
   const now = statOf(path);
-  if (!now || !same(now, dead)) return;
+  if (!now || !isSameFile(now, dead)) return;
   try {
-    renameSync(path, away);
+    renameSync(path, renamed);
   } catch (error) {
     if (codeOf(error) === "ENOENT") return;
     throw error;
   }
   try {
-    // Put back in the same breath: nothing else of ours runs in between, and others need as long to get here.
-    if (!same(lstatSync(away), dead)) linkSync(away, path);
+    // Put back in the same turn of the event loop, so that the name is missing for as short as possible.
+    if (!isSameFile(lstatSync(renamed), dead)) linkSync(renamed, path);
   } catch (error) {
-    // Somebody else has the name now; the one that was moved sees that it no longer holds it.
+    // Another process has the name now; the renamed one notices by `held`.
     if (codeOf(error) !== "EEXIST") throw error;
   } finally {
-    rmSync(away, { force: true });
+    rmSync(renamed, { force: true });
   }
 }
 
@@ -154,16 +156,16 @@ function refuseForeign(path: string, stat: Stats): void {
   const what = stat.isSymbolicLink()
     ? "a symbolic link"
     : stat.isSocket()
-      ? "somebody else's socket"
-      : "no socket";
+      ? "another user's socket"
+      : "not a socket";
   throw new EarshotError(
     "unsafe_socket",
-    `${path} is ${what}. See who put it there, remove it, and start again.`,
+    `${path} is ${what}. Find out where it comes from, remove it, and start again.`,
   );
 }
 
 const inUse = (path: string): EarshotError =>
   new EarshotError(
     "socket_in_use",
-    `An agent is listening at ${path} already. Stop it, or give this one another agent_id.`,
+    `Another agent is already listening at ${path}. Stop it, or use another agent_id.`,
   );

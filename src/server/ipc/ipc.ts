@@ -215,7 +215,7 @@ function listenPipe(server: Server, path: string): Promise<void> {
         error.code === "EADDRINUSE"
           ? new EarshotError(
               "socket_in_use",
-              `An agent is listening at ${path} already. Stop it, or give this one another agent_id.`,
+              `Another agent is already listening at ${path}. Stop it, or use another agent_id.`,
               { cause: error },
             )
           : error,

@@ -8,17 +8,17 @@ import { homedir, tmpdir, userInfo } from "node:os";
 import { posix } from "node:path";
 import { EarshotError } from "../../protocol/errors.ts";
 
-/** The machine, as far as paths depend on it. */
-interface Surroundings {
+/** What paths depend on. */
+interface Platform {
   readonly platform: NodeJS.Platform;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly home: string;
-  /** Where everybody may write. Not $TMPDIR: two programs of one user need not have the same. */
+  /** The shared temporary directory. Not $TMPDIR: two programs of one user may have different ones. */
   readonly tmp: string;
   readonly uid: number;
 }
 
-const surroundings = (): Surroundings => ({
+const currentPlatform = (): Platform => ({
   platform: process.platform,
   env: process.env,
   home: homedir(),
@@ -28,33 +28,33 @@ const surroundings = (): Surroundings => ({
 
 export const PIPE_DIRECTORY = "\\\\.\\pipe\\aaep\\";
 /** sun_path: 108 bytes on Linux, 104 on macOS and the BSDs, the closing NUL included. */
-export const MOST_PATH_BYTES = 103;
+export const MAX_PATH_BYTES = 103;
 /** Windows: 256 characters with the prefix. */
-const MOST_NAME = 200;
+const MAX_NAME = 200;
 const DIGITS = 16;
 
 const hashOf = (id: string): string => createHash("sha256").update(id).digest("hex").slice(0, DIGITS);
 
 /**
- * An agent_id is any text; a file's name is not. What had to be changed or cut carries a hash of the whole, so that
- * two agents never share a name.
+ * A file name for an agent_id, which may be any text. A name that had to be changed or cut ends with a hash of the
+ * whole, so that two agents never share one.
  */
-export function safeName(agent_id: string, most = MOST_NAME): string {
+export function safeName(agent_id: string, maxLength = MAX_NAME): string {
   if (agent_id.split(/[\\/]/).includes("..")) {
     throw new EarshotError(
       "unsafe_name",
-      'An agent_id with ".." in it cannot name a socket: choose another, such as com.example.planner.',
+      'An agent_id that contains ".." cannot name a socket. Choose another, such as com.example.planner.',
     );
   }
   const kept = agent_id.replaceAll(/[^A-Za-z0-9._-]/g, "_");
-  // A leading dot hides a file, and is how unfinished sockets are named here; a leading dash is an option to many tools.
+  // A leading dot hides a file and marks temporary sockets here; many tools read a leading dash as an option.
   const clean = kept.replace(/^[.-]+/, (marks) => "_".repeat(marks.length));
-  if (clean === agent_id && clean.length <= most && clean !== "") return clean;
-  return `${(clean || "agent").slice(0, Math.max(1, most - DIGITS - 1))}-${hashOf(agent_id)}`;
+  if (clean === agent_id && clean.length <= maxLength && clean !== "") return clean;
+  return `${(clean || "agent").slice(0, Math.max(1, maxLength - DIGITS - 1))}-${hashOf(agent_id)}`;
 }
 
-/** The directory sockets and manifests are in; undefined on Windows, where pipes have none. */
-export function socketDirectory({ platform, env, home, tmp, uid } = surroundings()): string | undefined {
+/** The directory of sockets and manifests; undefined on Windows, where pipes have none. */
+export function socketDirectory({ platform, env, home, tmp, uid } = currentPlatform()): string | undefined {
   if (platform === "win32") return undefined;
   if (platform === "darwin") return posix.join(home, "Library", "Application Support", "AAEP");
   const runtime = env["XDG_RUNTIME_DIR"];
@@ -62,22 +62,22 @@ export function socketDirectory({ platform, env, home, tmp, uid } = surroundings
 }
 
 /** The path of an agent's socket, or the name of its pipe. */
-export function socketPath(agent_id: string, directory?: string, where = surroundings()): string {
-  const place = directory ?? socketDirectory(where);
-  if (place === undefined) return `${PIPE_DIRECTORY}${safeName(agent_id)}`;
-  const room = MOST_PATH_BYTES - Buffer.byteLength(place) - "/.sock".length;
-  // Less than a hash and a letter, and names could no longer be told apart.
+export function socketPath(agent_id: string, directory?: string, where = currentPlatform()): string {
+  const folder = directory ?? socketDirectory(where);
+  if (folder === undefined) return `${PIPE_DIRECTORY}${safeName(agent_id)}`;
+  const room = MAX_PATH_BYTES - Buffer.byteLength(folder) - "/.sock".length;
+  // With less than a hash and a letter, names would not be unique.
   if (room < DIGITS + 2) {
     throw new EarshotError(
       "path_too_long",
-      `A socket's path may have ${MOST_PATH_BYTES} bytes, and ${place} leaves too few of them. Set XDG_RUNTIME_DIR, or give \`directory\`, to a shorter one.`,
+      `The path of a socket may have ${MAX_PATH_BYTES} bytes, and ${folder} is too long. Set XDG_RUNTIME_DIR or \`directory\` to a shorter one.`,
     );
   }
-  return posix.join(place, `${safeName(agent_id, Math.min(room, MOST_NAME))}.sock`);
+  return posix.join(folder, `${safeName(agent_id, Math.min(room, MAX_NAME))}.sock`);
 }
 
-/** Where things lie whose names are no files. */
+/** Whether a path names a Windows pipe. */
 export const isPipe = (path: string): boolean => /^\\\\[.?]\\pipe\\/i.test(path);
 
-/** The manifest lies beside the socket (MAN-02). */
+/** The manifest file is next to the socket (MAN-02). */
 export const manifestPathFor = (socket: string): string => `${socket.replace(/\.sock$/, "")}.json`;

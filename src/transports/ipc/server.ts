@@ -2,7 +2,7 @@
  * AAEP over a Unix socket or a named pipe (B.3, B.4). The subscriber's first byte tells which framing it uses, and it
  * is answered in the same framing (CON-61). File system permissions have authenticated the caller.
  */
-import { type Decoder, type FramingFault, MOST_MESSAGE_BYTES } from "../../framing/bytes.ts";
+import { type Decoder, type FramingFault, MAX_MESSAGE_BYTES } from "../../framing/bytes.ts";
 import { createLengthPrefixDecoder, encodeLengthPrefix } from "../../framing/length-prefix.ts";
 import { createLineDecoder, encodeLine } from "../../framing/ndjson.ts";
 import type { CloseCode } from "../../protocol/close-reasons.ts";
@@ -55,7 +55,7 @@ export function openIpc(
   output: ByteOutput,
   hub: HubPort,
   principal: Principal,
-  { transport = "ipc", messageBytes = MOST_MESSAGE_BYTES, observer }: IpcConnectionOptions = {},
+  { transport = "ipc", messageBytes = MAX_MESSAGE_BYTES, observer }: IpcConnectionOptions = {},
 ): IpcConnection {
   let framing: Framing | undefined;
   let decoder: Decoder | undefined;

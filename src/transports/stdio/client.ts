@@ -4,7 +4,7 @@
  */
 import { spawn } from "node:child_process";
 import type { Readable, Writable } from "node:stream";
-import { MOST_MESSAGE_BYTES } from "../../framing/bytes.ts";
+import { MAX_MESSAGE_BYTES } from "../../framing/bytes.ts";
 import {
   lineText,
   parseRpc,
@@ -85,7 +85,7 @@ export function createStdioClient({
     // There is nothing to resume: the subscription ended with the process (RPC-05).
     open(request, _resume, events) {
       const { input, output, close, failed } = pipes ? pipes() : start(command!, env);
-      const decoder = createLineDecoder(MOST_MESSAGE_BYTES + 4_096);
+      const decoder = createLineDecoder(MAX_MESSAGE_BYTES + 4_096);
       return openConnection({
         request,
         answerMs,

@@ -4,7 +4,7 @@
  * aaep.renegotiate are requests; aaep.event, aaep.reply and aaep.close are notifications; either side may send
  * aaep.ping. Messages of our extension arrive as aaep.reply: their `type` tells what they are.
  */
-import { MOST_MESSAGE_BYTES } from "../../framing/bytes.ts";
+import { MAX_MESSAGE_BYTES } from "../../framing/bytes.ts";
 import {
   lineText,
   parseRpc,
@@ -52,7 +52,7 @@ export function openStdio(
   principal: Principal,
   observer?: ConnectionObserver,
 ): StdioConnection {
-  const decoder = createLineDecoder(MOST_MESSAGE_BYTES + ENVELOPE_BYTES);
+  const decoder = createLineDecoder(MAX_MESSAGE_BYTES + ENVELOPE_BYTES);
   let ended = false;
   const writeLine = (text: string) => void pipe.write(encodeLine(text));
   const connection = new ServerConnection(
@@ -129,7 +129,7 @@ export function openStdio(
         writeLine(
           rpcError(null, {
             code: RPC_ERRORS.request.code,
-            message: `A line may have at most ${MOST_MESSAGE_BYTES} bytes.`,
+            message: `A line may have at most ${MAX_MESSAGE_BYTES} bytes.`,
           }),
         );
         connection.close("too_large");
