@@ -239,7 +239,7 @@ function parseInline(source: string): Inline[] {
     else add(nodeOf("note", [whole]));
   }
   addText(source.slice(at));
-  return parseEmphasis(text, found, 0);
+  return parseEmphasis(text, found.values(), 0);
 }
 
 const nodeOf = (kind: InlineNode["kind"], nodes: Inline[], target = "", title = ""): InlineNode => ({
@@ -250,12 +250,12 @@ const nodeOf = (kind: InlineNode["kind"], nodes: Inline[], target = "", title = 
 });
 
 /** Takes nodes from `found` in the order of their placeholders. */
-function parseEmphasis(text: string, found: Inline[], depth: number): Inline[] {
+function parseEmphasis(text: string, found: Iterator<Inline>, depth: number): Inline[] {
   const nodes: Inline[] = [];
   let at = 0;
   const addText = (part: string) => {
     for (const [index, piece] of part.split(NODE).entries()) {
-      if (index > 0) nodes.push(found.shift()!);
+      if (index > 0) nodes.push(found.next().value);
       if (piece !== "") nodes.push(piece);
     }
   };
