@@ -7,7 +7,7 @@ import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync }
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { EarshotError } from "../protocol/errors.ts";
-import type { KnownProducer, TrustStore } from "../subscriber/trust-store.ts";
+import type { KnownProducer, TrustStore } from "../subscriber/known-producers.ts";
 
 /** Where the list of known producers is stored for this user. */
 export function knownProducersPath(env: NodeJS.ProcessEnv = process.env): string {

@@ -10,9 +10,9 @@ import type { ProducerManifest } from "../protocol/types.ts";
 import type { ClientTransport } from "../transports/client-connection.ts";
 import type { GrpcClientTls } from "../transports/grpc/client.ts";
 import type { Token, WebSocketLike } from "../transports/websocket/client.ts";
+import type { KnownOptions } from "./known-producers.ts";
 import { type SubscribeOptions, Subscriber } from "./subscriber.ts";
 import type { TrustOptions } from "./trust.ts";
-import type { KnownOptions } from "./trust-store.ts";
 
 export interface ConnectOptions extends SubscribeOptions {
   /** A bearer token, or a function that is called before every connection (F18). */
@@ -40,9 +40,9 @@ export async function transportFor(address: string, options: ConnectOptions = {}
   const transport = await plainTransport(address, options);
   if (!trust && !known) return transport;
   // Loaded only when used: checking signatures needs a library.
-  const { keyIdOf, knownOnly, trusting } = await import("./trust.ts");
-  const trusted = trust ? trusting(transport, trust) : transport;
-  return known ? knownOnly(trusted, address, trust ? { kidOf: keyIdOf, ...known } : known) : trusted;
+  const { keyIdOf, requireKnown, requireSigned } = await import("./trust.ts");
+  const trusted = trust ? requireSigned(transport, trust) : transport;
+  return known ? requireKnown(trusted, address, trust ? { kidOf: keyIdOf, ...known } : known) : trusted;
 }
 
 async function plainTransport(

@@ -1,14 +1,14 @@
 /**
- * Forwarding (6.6, CNF-31, SUB-12): everything heard goes on, as it came and in order, to wherever a person will hear it.
- * A forwarder answers nothing and therefore claims no reply support; whoever it reaches answers on a subscription of
- * their own. That a question was settled or withdrawn is forwarded like everything else.
+ * Forwarding (6.6, CNF-31, SUB-12): passes every event on, unchanged and in order, to where a person will hear it. A
+ * forwarder declares no reply support; the recipient replies on its own subscription. Outcomes of questions are
+ * forwarded like every other event.
  */
 import { EarshotError } from "../protocol/errors.ts";
 import { EXTENSION_PREFIX } from "../protocol/extension.ts";
 import type { AgentEvent, Capabilities } from "../protocol/types.ts";
 import type { Subscriber, SubscriberEvents } from "./subscriber.ts";
 
-/** What a forwarder asks for: questions to pass on, none to answer. `subscribe(address, { ...FORWARDER })`. */
+/** Capabilities of a forwarder: receives questions and answers none. `subscribe(address, { ...FORWARDER })`. */
 export const FORWARDER: Capabilities = {
   supports_confirmation_reply: false,
   supports_clarification_reply: false,
@@ -17,13 +17,13 @@ export const FORWARDER: Capabilities = {
 
 /** Where forwarded events go. */
 export interface ForwardSink {
-  /** The next event waits until this one is through. */
+  /** Backpressure: the next event waits until the promise settles. */
   event(event: AgentEvent): void | Promise<void>;
-  /** Something is missing before the next event. */
+  /** Events are missing before the next one. */
   gap?(gap: SubscriberEvents["gap"]): void;
 }
 
-/** Resolves when the subscription has ended; rejects, and ends it, if the sink fails: nobody is left believing it goes on. */
+/** Resolves when the subscription has ended. If the sink fails, ends the subscription and rejects. */
 export async function forward(subscriber: Subscriber, sink: ForwardSink): Promise<void> {
   const { supports_confirmation_reply: confirms, supports_clarification_reply: clarifies } =
     subscriber.accepted.honored_capabilities;

@@ -1,6 +1,6 @@
 /**
- * Knowing who speaks (10.4, MAN-08): a signed manifest is checked against keys this listener already trusts. A key that
- * travels with the signature proves nothing, and neither does an old signature (A22).
+ * Verifies who an agent is (10.4, MAN-08): a signed manifest is checked against keys this listener already trusts. A key
+ * sent along with the signature proves nothing, and neither does an old signature (A22).
  */
 import {
   type CompactJWSHeaderParameters,
@@ -19,30 +19,30 @@ export {
   forget,
   type KnownOptions,
   type KnownProducer,
-  knownOnly,
-  type Meeting,
-  type Met,
-  meet,
-  placeOf,
+  originOf,
+  type PresentedProducer,
+  type Recognition,
+  recognize,
   remember,
+  requireKnown,
   revoke,
   type TrustStore,
-} from "./trust-store.ts";
+} from "./known-producers.ts";
 
 /** What a signed manifest is checked against. */
 export interface TrustOptions {
-  /** Keys you trust for this producer, or where its keys are published. Not those of other agents. */
+  /** Keys you trust for this producer, or the address where they are published. Not those of other agents. */
   readonly keys: JSONWebKeySet | string;
-  /** ES256, RS256 and EdDSA unless said otherwise; never a shared secret. */
+  /** ES256, RS256 and EdDSA by default; never a shared secret. */
   readonly algorithms?: readonly string[];
-  /** The agent you meant to reach, where you know: the acceptance and the manifest must both name it. */
+  /** The agent you expect, if you know: the acceptance and the manifest must both name it. */
   readonly agent_id?: string;
   /** Wall-clock seconds. */
   readonly now?: () => number;
   /** The `iat` of the newest signature seen from this agent: an older one is a rollback. */
-  readonly newest_iat?: number;
-  /** Refuse signatures older than this, and those that do not say how old they are. */
-  readonly max_age_seconds?: number;
+  readonly newestIat?: number;
+  /** Refuse signatures older than this, and those without a date. */
+  readonly maxAgeSeconds?: number;
   /** The transport in use; the manifest must offer it. */
   readonly transport?: string;
 }
@@ -53,36 +53,40 @@ export type Trust =
       readonly trusted: true;
       readonly manifest: ProducerManifest;
       readonly kid: string;
-      /** Keep it as `newest_iat` for the next time. */
+      /** Keep it as `newestIat` for the next time. */
       readonly iat: number | undefined;
     }
   | { readonly trusted: false; readonly reason: string };
 
 /**
- * A transport that opens lines to trusted producers only: it asks for a signature, checks it before anything that was
- * heard is passed on, and lets go of the line where it does not hold. The newest signature is remembered.
+ * A transport that connects to trusted producers only: it requires a signed manifest, checks it before any event is
+ * passed on, and closes the connection if it does not hold. The newest signature is remembered.
  */
-export function trusting(transport: ClientTransport, options: TrustOptions): ClientTransport {
-  let { newest_iat } = options;
+export function requireSigned(transport: ClientTransport, options: TrustOptions): ClientTransport {
+  let { newestIat } = options;
   return {
     name: transport.name,
     async open(request, resume, events) {
       const capabilities = { ...request.capabilities, accept_signed_manifests_only: true };
-      const line = await transport.open({ ...request, capabilities }, resume, events);
-      if (line.answer.type === "subscription.rejected") return line;
-      const known = newest_iat === undefined ? {} : { newest_iat };
-      const trust = await verifyManifest(line.answer, { transport: transport.name, ...options, ...known });
+      const connection = await transport.open({ ...request, capabilities }, resume, events);
+      if (connection.answer.type === "subscription.rejected") return connection;
+      const known = newestIat === undefined ? {} : { newestIat };
+      const trust = await verifyManifest(connection.answer, {
+        transport: transport.name,
+        ...options,
+        ...known,
+      });
       if (trust.trusted) {
-        newest_iat = Math.max(newest_iat ?? 0, trust.iat ?? 0);
-        return line;
+        newestIat = Math.max(newestIat ?? 0, trust.iat ?? 0);
+        return connection;
       }
-      line.close();
+      connection.close();
       throw new ConnectionError("untrusted", `This agent is not trusted. ${trust.reason}`, false);
     },
   };
 }
 
-/** Which key signed; worth something only where the signature was checked, e.g. behind `trusting`. */
+/** The key that signed; meaningful only where the signature was checked, e.g. behind `requireSigned`. */
 export const keyIdOf = ({ signed_manifest }: SubscriptionAccepted): string | undefined =>
   signed_manifest === undefined ? undefined : decodeProtectedHeader(signed_manifest).kid;
 
@@ -136,13 +140,13 @@ export async function verifyManifest(accepted: SubscriptionAccepted, options: Tr
   return { trusted: true, manifest, kid: header.kid!, iat: header.iat as number | undefined };
 }
 
-/** What is wrong with a signature that is good as such. Times are checked where they are given (CON-55). */
+/** Why a valid signature is refused all the same. Dates are checked where they are given (CON-55). */
 function faultOf(
   { kid, typ, b64, iat, exp }: Header,
-  { now = () => Math.floor(Date.now() / 1000), newest_iat, max_age_seconds }: TrustOptions,
+  { now = () => Math.floor(Date.now() / 1000), newestIat, maxAgeSeconds }: TrustOptions,
 ): string | undefined {
-  if (typeof kid !== "string") return "The signature does not say which key made it.";
-  // The same key may sign other things; a token is not a manifest, whatever it says inside.
+  if (typeof kid !== "string") return "The signature does not name its key.";
+  // The same key may sign other things: a token is not a manifest, whatever it contains.
   if (b64 === false || /jwt$/i.test(typ ?? "")) return "What was signed is not a manifest.";
   for (const time of [iat, exp]) {
     if (time !== undefined && !(typeof time === "number" && Number.isFinite(time)))
@@ -152,12 +156,9 @@ function faultOf(
   if (exp !== undefined && at > (exp as number) + SKEW_SECONDS) return "The signature has expired.";
   if (iat !== undefined && (iat as number) > at + SKEW_SECONDS)
     return "The signature is dated in the future.";
-  if (newest_iat !== undefined && ((iat as number | undefined) ?? 0) < newest_iat)
+  if (newestIat !== undefined && ((iat as number | undefined) ?? 0) < newestIat)
     return "A newer signature of this agent is already known.";
-  if (
-    max_age_seconds !== undefined &&
-    at - ((iat as number | undefined) ?? 0) > max_age_seconds + SKEW_SECONDS
-  ) {
+  if (maxAgeSeconds !== undefined && at - ((iat as number | undefined) ?? 0) > maxAgeSeconds + SKEW_SECONDS) {
     return "The signature is older than you allow, or does not say how old it is.";
   }
   return undefined;
@@ -169,9 +170,8 @@ function inconsistency(
   { producer, honored_capabilities: honored, aaep_version }: SubscriptionAccepted,
   { transport, agent_id }: TrustOptions,
 ): string | undefined {
-  if (manifest.agent_id !== producer.agent_id) return "The manifest is another agent's.";
-  if (agent_id !== undefined && producer.agent_id !== agent_id)
-    return "This is not the agent you meant to reach.";
+  if (manifest.agent_id !== producer.agent_id) return "The manifest belongs to another agent.";
+  if (agent_id !== undefined && producer.agent_id !== agent_id) return "This is not the agent you expected.";
   if (transport !== undefined && !manifest.transports_supported.includes(transport))
     return `The manifest does not offer ${transport}.`;
   const levels = honored.supported_conformance_levels ?? [];
@@ -192,7 +192,7 @@ function inconsistency(
 /** An agent that speaks `en` may promise `en-GB` (I18N-07): the primary subtag must agree. */
 const primary = (tag: string): string => tag.split("-")[0]!.toLowerCase();
 
-/** Keys that anyone on the way could change are nobody's. */
+/** Keys fetched without TLS could be replaced on the way. */
 function addressOf(keys: string): URL {
   const address = new URL(keys);
   const local = ["localhost", "127.0.0.1", "[::1]"].includes(address.hostname);

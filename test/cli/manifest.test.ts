@@ -93,7 +93,7 @@ describe("earshot manifest", () => {
     [
       "another agent",
       () => ["manifest", serving.http, "--verify", path("own.json"), "--agent", "com.example.other"],
-      "not the agent you meant",
+      "not the agent you expected",
     ],
     [
       "no signature",

@@ -67,7 +67,7 @@ export default command({
         ...(flags.agent === undefined ? {} : { agent_id: flags.agent }),
         ...(days === undefined
           ? {}
-          : { max_age_seconds: wholeNumber("max-age", days, { least: 1 }) * DAY_SECONDS }),
+          : { maxAgeSeconds: wholeNumber("max-age", days, { least: 1 }) * DAY_SECONDS }),
       });
       return tell(io, trust, flags.json);
     }
@@ -105,7 +105,7 @@ async function check(
   io: Io,
   found: Found,
   keys: string,
-  expected: { agent_id?: string; max_age_seconds?: number },
+  expected: { agent_id?: string; maxAgeSeconds?: number },
 ): Promise<Trust> {
   if (!isSigned(found.text)) return { trusted: false, reason: "The manifest is not signed." };
   const { manifest } = parseManifest(unsigned(found));

@@ -17,20 +17,20 @@ import {
   forget,
   type KnownOptions,
   keyIdOf,
-  knownOnly,
-  type Meeting,
-  type Met,
-  meet,
-  placeOf,
+  originOf,
+  type PresentedProducer,
+  type Recognition,
+  recognize,
   remember,
+  requireKnown,
+  requireSigned,
   revoke,
-  trusting,
 } from "../../src/subscriber/trust.ts";
 import { createFakeClock } from "../../src/testing/clock.ts";
 import { FakeProducer } from "./fake-producer.ts";
 
 const AT = "2026-01-01T00:00:00.000Z";
-const met = (over: Partial<Met> = {}): Met => ({
+const met = (over: Partial<PresentedProducer> = {}): PresentedProducer => ({
   agent_id: "planner",
   name: "Planner",
   address: "localhost",
@@ -60,19 +60,19 @@ describe("who is known", () => {
           }
           const mine = script.filter((one) => one.met.agent_id === last.agent_id);
           const since = mine.slice(mine.map((one) => one.do).lastIndexOf("forget") + 1);
-          const meeting = meet(known, last);
+          const meeting = recognize(known, last);
           if (since.length === 0) expect(meeting).toBe("new");
           else if (since.at(-1)!.do === "revoke") expect(meeting).toBe("revoked");
           else {
             const agreed = since.filter((one) => one.do === "yes").map((one) => one.met);
-            const same = (one: Met) =>
+            const same = (one: PresentedProducer) =>
               last.kid === undefined
                 ? one.kid === undefined && one.address === last.address
                 : one.kid === last.kid || one.kid === undefined;
             // Nobody passes for known that was not agreed to in just this way.
             if (meeting === "known") expect(agreed.some(same)).toBe(true);
             expect(meeting).not.toBe("new");
-            expect(meet(remember(known, last, AT), last)).toBe("known");
+            expect(recognize(remember(known, last, AT), last)).toBe("known");
           }
           expect(new Set(known.map(({ agent_id }) => agent_id)).size).toBe(known.length);
         },
@@ -80,24 +80,24 @@ describe("who is known", () => {
     );
   });
 
-  it.each<[Partial<Met>, Partial<Met>, Meeting]>([
+  it.each<[Partial<PresentedProducer>, Partial<PresentedProducer>, Recognition]>([
     [{}, {}, "known"],
     [{}, { address: "evil.example" }, "elsewhere"],
     [{ kid: "k1" }, { kid: "k1", address: "other.example" }, "known"],
     [{ kid: "k1" }, {}, "unsigned"],
     [{ kid: "k1" }, { kid: "k2" }, "other_key"],
   ])("met as %o and now as %o is %s", (first, now, meeting) => {
-    expect(meet(remember([], met(first), AT), met(now))).toBe(meeting);
+    expect(recognize(remember([], met(first), AT), met(now))).toBe(meeting);
   });
 
   it("is known by a name of its place that a person would say", () => {
-    expect(["http://127.0.0.1:4600", "ws://localhost:1/x", "https://[::1]:9"].map(placeOf)).toEqual([
+    expect(["http://127.0.0.1:4600", "ws://localhost:1/x", "https://[::1]:9"].map(originOf)).toEqual([
       "localhost",
       "localhost",
       "localhost",
     ]);
-    expect(placeOf("https://bank.example:8443/aaep")).toBe("bank.example:8443");
-    expect(placeOf("unix:/run/user/1000/planner.sock")).toBe("unix:/run/user/1000/planner.sock");
+    expect(originOf("https://bank.example:8443/aaep")).toBe("bank.example:8443");
+    expect(originOf("unix:/run/user/1000/planner.sock")).toBe("unix:/run/user/1000/planner.sock");
   });
 
   it("has a sentence for every meeting", () => {
@@ -117,13 +117,13 @@ describe("who is known", () => {
 function knowing(producer: FakeProducer, over: Partial<KnownOptions> = {}, yes = true) {
   const asked: string[] = [];
   const store = over.store ?? createMemoryTrustStore();
-  const ask = async ({ name, address }: Met, meeting: string) => {
+  const ask = async ({ name, address }: PresentedProducer, meeting: string) => {
     asked.push(`${meeting}: ${name} at ${address}`);
     // While the person thinks, nobody is on the line.
     expect(producer.open).toBe(false);
     return yes;
   };
-  const transport = knownOnly(producer.transport, "http://127.0.0.1:4600", {
+  const transport = requireKnown(producer.transport, "http://127.0.0.1:4600", {
     store,
     ask,
     timestamp: () => AT,
@@ -185,12 +185,12 @@ describe("a listener that knows whom it hears", () => {
     } as never;
     const signed = async (pair: typeof good) =>
       await signManifest(manifest, { key: pair.privateKey, kid: "k1" }, Math.floor(Date.now() / 1000));
-    const trusted = trusting(producer.transport, { keys: { keys: [good.publicKey] } });
+    const trusted = requireSigned(producer.transport, { keys: { keys: [good.publicKey] } });
     const store = createMemoryTrustStore();
     const asked: string[] = [];
     const open = () =>
       new Subscriber(
-        knownOnly(trusted, "https://agents.example", {
+        requireKnown(trusted, "https://agents.example", {
           store,
           kidOf: keyIdOf,
           ask: async ({ kid }, meeting) => asked.push(`${meeting} ${kid}`) > 0,
