@@ -97,7 +97,7 @@ describe("nothing that is exported leads to the log (SEQ-14, CNF-01)", () => {
     const clock = testing.createFakeClock();
     const store = createMemoryStore();
     const producer = earshot.createProducer({ agent_id: "com.example.bank", clock, store, warn: () => {} });
-    const listener = testing.listen(producer, { confirm: () => "accept" });
+    const listener = testing.listen(producer, { clock, confirm: () => "accept" });
     const session = producer.start({ summary: "Paying the rent." });
     const output = session.output();
     void session.tool(
