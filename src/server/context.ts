@@ -13,8 +13,7 @@ import {
   type Publication,
   type SigningKey,
 } from "./manifest.ts";
-import { createMetrics, type Metrics } from "./metrics.ts";
-import { createObserver, type Observer } from "./observer.ts";
+import { createMetrics, createObserver, type Metrics, type Observer } from "./metrics.ts";
 import { WriteScheduler } from "./writer.ts";
 
 export interface ServerContext {

@@ -18,9 +18,15 @@ export type { Pages, Routes } from "./http/web.ts";
 export { type IpcLimits, type IpcOptions, type ServingIpc, serveIpc } from "./ipc/ipc.ts";
 export { safeName, socketDirectory, socketPath } from "./ipc/path.ts";
 export { createFileTrustStore, knownProducersPath } from "./known-producers.ts";
-export type { LogEntry, LogLevel, LogSink } from "./log.ts";
+export {
+  formatTraceparent,
+  type LogEntry,
+  type LogLevel,
+  type LogSink,
+  parseTraceparent,
+  type TraceContext,
+} from "./log.ts";
 export { generateSigningKey, type SigningKey, signManifest } from "./manifest.ts";
 export { type ServeOptions, type Serving, serve } from "./serve.ts";
 export { type ServingStdio, type StdioOptions, serveStdio } from "./stdio/stdio.ts";
 export { readTokenFiles, type TokenFile, tokenDirectory } from "./token-file.ts";
-export { formatTraceparent, parseTraceparent, type TraceContext } from "./trace.ts";

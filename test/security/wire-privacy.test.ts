@@ -1,8 +1,13 @@
 // A16, SEC-17: what logs, metrics and errors say, and above all what they do not: using assistive technology is private.
 import { describe, expect, it } from "vitest";
-import { createLogger, type LogEntry, redact } from "../../src/server/log.ts";
+import {
+  createLogger,
+  formatTraceparent,
+  type LogEntry,
+  parseTraceparent,
+  redact,
+} from "../../src/server/log.ts";
 import { createMetrics } from "../../src/server/metrics.ts";
-import { formatTraceparent, parseTraceparent } from "../../src/server/trace.ts";
 import {
   ask,
   asked,

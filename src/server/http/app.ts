@@ -5,8 +5,7 @@
 import { randomBytes } from "node:crypto";
 import type { Server } from "node:http";
 import { type Authenticator, type Authorizer, anyOf, localAuthenticator } from "../../auth/authenticate.ts";
-import { createCookieJar } from "../../auth/cookie.ts";
-import { createTickets } from "../../auth/ticket.ts";
+import { createCookieJar, createTickets } from "../../auth/browser.ts";
 import type { Producer } from "../../producer/producer.ts";
 import { EarshotError } from "../../protocol/errors.ts";
 import { createSseServer } from "../../transports/sse/server.ts";

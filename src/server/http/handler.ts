@@ -3,7 +3,7 @@
  * for Node and for web-standard servers share it.
  */
 import type { Caller } from "../../auth/authenticate.ts";
-import type { CookieJar } from "../../auth/cookie.ts";
+import type { CookieJar } from "../../auth/browser.ts";
 import type { Principal } from "../../protocol/principal.ts";
 import {
   type HttpHandler,
@@ -15,9 +15,9 @@ import {
 import { rejected, stoppingStream } from "../../transports/sse/server.ts";
 import { type Admission, credentialsOf, DENIED, UNAUTHENTICATED } from "../admission.ts";
 import type { Logger } from "../log.ts";
+import { parseTraceparent } from "../log.ts";
 import type { Publication } from "../manifest.ts";
 import type { Metrics } from "../metrics.ts";
-import { parseTraceparent } from "../trace.ts";
 import { type createGuard, isCrossSite, isNavigation, PREFLIGHT } from "./guard.ts";
 
 /** GET and HEAD of things anyone may see. Undefined: nothing is served there. */

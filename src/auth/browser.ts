@@ -1,11 +1,14 @@
 /**
+ * Credentials that this server issues to browsers (CON-52): cookies for its own pages, and tickets for EventSource.
+ */
+import { isExpired, type Principal } from "../protocol/principal.ts";
+import { type Authenticator, sameSecret } from "./authenticate.ts";
+
+/**
  * A cookie for pages of this server (CON-52): a page that sent a credential in a header gets a cookie in its place. The
  * cookie holds a random id, never the credential, and is HttpOnly and SameSite=Strict. Cookies ignore ports, so the
  * Origin check in `server/http/handler.ts` comes before any cookie is read.
  */
-import { isExpired, type Principal } from "../protocol/principal.ts";
-import type { Authenticator } from "./authenticate.ts";
-
 export interface CookieJar {
   /** The Set-Cookie value for this principal. */
   issue(
@@ -58,4 +61,34 @@ function valuesIn(cookie: string | undefined): string[] {
     .map((pair) => /^\s*(?:__Host-)?earshot_\d{1,5}=([0-9a-f]{1,128})\s*$/.exec(pair)?.[1])
     .filter((value) => value !== undefined)
     .slice(0, MAX_PER_REQUEST);
+}
+
+/**
+ * Tickets for browsers, whose EventSource cannot send headers: each opens the stream of one subscription only (CON-52).
+ * URLs end up in histories and logs, so a ticket never authenticates a reply: see `server/http/handler.ts`.
+ */
+interface Tickets {
+  issue(subscription_id: string, principal: Principal): string;
+  readonly authenticate: Authenticator;
+}
+
+const MAX_TICKETS = 10_000;
+
+export function createTickets(random: () => string, now: () => number = Date.now): Tickets {
+  const tickets = new Map<string, { ticket: string; principal: Principal }>();
+  return {
+    issue(subscription_id, principal) {
+      const ticket = random();
+      if (tickets.size >= MAX_TICKETS) tickets.delete(tickets.keys().next().value!);
+      tickets.set(subscription_id, { ticket, principal });
+      return ticket;
+    },
+    authenticate({ ticket, subscription_id }) {
+      const known = subscription_id === undefined ? undefined : tickets.get(subscription_id);
+      if (ticket === undefined || !known || !sameSecret(ticket, known.ticket)) return undefined;
+      if (!isExpired(known.principal, now())) return known.principal;
+      tickets.delete(subscription_id!);
+      return undefined;
+    },
+  };
 }
