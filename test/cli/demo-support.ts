@@ -3,7 +3,6 @@ import type { ChildProcessWithoutNullStreams } from "node:child_process";
 import { chmodSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach } from "vitest";
 import { start } from "./support.ts";
 
 export interface Ready {
@@ -24,9 +23,10 @@ export interface RunningDemo extends Ready {
 }
 
 const cleanups: (() => void)[] = [];
-afterEach(() => {
+/** For `afterAll` of each file: tests may run concurrently, and a hook of this module would run for one file only. */
+export function endDemos(): void {
   for (const clean of cleanups.splice(0).reverse()) clean();
-});
+}
 
 /** A runtime directory of its own, so that no test meets another's agents. */
 export function ownRuntime(): string {

@@ -11,6 +11,7 @@ import { transportFor } from "../../src/subscriber/connect.ts";
 import { asBytes, MANIFEST_PATH } from "../../src/transports/grpc/library.ts";
 import { REFLECTION_PATHS } from "../../src/transports/grpc/reflection.ts";
 import { createAuthorities } from "../security/wire-tls.ts";
+import { useVirtualTime } from "../support/time.ts";
 import { Bare, eventually, listen, REQUEST, world } from "./support.ts";
 
 const { authorities, remove } = createAuthorities("ours", "theirs");
@@ -87,18 +88,22 @@ describe("a bearer token in metadata", () => {
   });
 
   it("is asked for anew when it has run out, and the subscription goes on: GRPC-04, GRPC-05", async () => {
+    const time = useVirtualTime();
     const tokens = ["first", "second"];
     const here = await world({
-      auth: ({ bearer }) => (bearer === "second" ? ADA : { ...ADA, expires_at: Date.now() + 500 }),
+      auth: ({ bearer }) => (bearer === "second" ? ADA : { ...ADA, expires_at: Date.now() + 8_000 }),
     });
     const listener = await listen(here, { token: () => tokens.shift() });
     const states: string[] = [];
     listener.on("connection", ({ state, message }) => states.push(`${state} ${message}`));
+    await time.skip(8_000);
     await eventually(() => states.length === 2, "back with another token");
     expect(states[0]).toContain("expired");
     expect(states[1]).toContain("connected");
     const raw = new Bare(here.server, { token: "old" });
     raw.send(REQUEST);
+    await raw.type("subscription.accepted");
+    await time.skip(8_000);
     expect((await raw.ended).code).toBe(grpc.status.UNAUTHENTICATED);
     expect(await raw.trailer("aaep-reconnect")).toBe("true");
   });

@@ -1,7 +1,7 @@
 // An agent behind a real gRPC server on loopback, our own listeners for it, and bare gRPC clients that see every byte.
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import * as grpc from "@grpc/grpc-js";
-import { afterEach } from "vitest";
+import { onTestFinished } from "vitest";
 import { createProducer, type Producer, type ProducerOptions } from "../../src/producer/producer.ts";
 import { EXTENSION_URI } from "../../src/protocol/extension.ts";
 import { type GrpcOptions, type ServingGrpc, serveGrpc } from "../../src/server/grpc/grpc.ts";
@@ -13,11 +13,8 @@ import { decodeJson, encodeAaepMessage } from "../../src/transports/grpc/protobu
 
 export type Message = Record<string, unknown> & { type: string };
 
-const cleanups: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
-export const later = (cleanup: () => unknown): void => void cleanups.push(cleanup);
+/** Runs when the test ends, last registered first. Not a hook of this module: it would run for one test file only. */
+export const later = (cleanup: () => unknown): void => onTestFinished(async () => void (await cleanup()));
 
 export interface World {
   producer: Producer;

@@ -4,6 +4,7 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import { WebSocket } from "ws";
 import { hubOf } from "../../src/producer/producer.ts";
 import type { Principal } from "../../src/protocol/principal.ts";
+import { useVirtualTime } from "../support/time.ts";
 import { type Caller, type Frame, requestWith, TRANSPORTS } from "./callers.ts";
 import { LOCAL } from "./hall.ts";
 import { closeAll, open } from "./open.ts";
@@ -361,8 +362,10 @@ describe.each(TRANSPORTS)("over %s", (transport, call) => {
 
   it("a credential that runs out ends the line, and says to sign in again (F18)", async () => {
     const { hall } = await open();
-    const expires_at = Date.now() + 600;
+    const time = useVirtualTime();
+    const expires_at = Date.now() + 60_000;
     const caller = await call(hall, { principal: { ...LOCAL, expires_at } });
+    await time.skip(60_000);
     const { code, reason } = await caller.ended;
     expect(Date.now()).toBeGreaterThanOrEqual(expires_at);
     if (transport === "websocket")

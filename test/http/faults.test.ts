@@ -10,6 +10,7 @@ import { serve } from "../../src/server/index.ts";
 import { type ConnectOptions, subscribe } from "../../src/subscriber/index.ts";
 import type { Subscriber } from "../../src/subscriber/subscriber.ts";
 import { backoff } from "../../src/subscriber/subscriber.ts";
+import { useVirtualTime } from "../support/time.ts";
 import { type Caller, type Frame, requestWith, TRANSPORTS } from "./callers.ts";
 import { bearerOf, byBearer, Hall, LOCAL } from "./hall.ts";
 
@@ -281,22 +282,28 @@ describe("subscribe()", () => {
   it.each(["sse", "websocket"] as const)(
     "over %s, a credential that expires is renewed, and the listener is told; without a new one it is told why it ended (F18)",
     async (transport) => {
+      // Shorter than the silence after which a listener takes the agent for gone.
+      const time = useVirtualTime();
       const agent = agentOf();
       const hall = await Hall.open(agent);
       cleanups.push(() => hall.close());
       const credential = (ms: number) => bearerOf({ ...LOCAL, expires_at: Date.now() + ms });
       const renewing: ConnectOptions = {
-        token: () => credential(calls++ ? 60_000 : 600),
+        token: () => credential(calls++ ? 600_000 : 8_000),
         random: () => 0,
         coalesce_boundaries: ["none"],
       };
       let calls = 0;
       const sub = await subscribe(
         ADDRESS[transport](hall.port),
-        transport === "sse" ? { ...renewing, token: () => credential(calls++ > 1 ? 60_000 : 600) } : renewing,
+        transport === "sse"
+          ? { ...renewing, token: () => credential(calls++ > 1 ? 600_000 : 8_000) }
+          : renewing,
       );
       cleanups.push(() => sub.close());
-      const lost = await once(sub, "connection", ({ state }: { state: string }) => state === "lost");
+      const losing = once(sub, "connection", ({ state }: { state: string }) => state === "lost");
+      await time.skip(8_000);
+      const lost = await losing;
       expect(lost).toMatchObject({ message: "The credentials have expired. Sign in again and reconnect." });
       await once(sub, "connection", ({ state }: { state: string }) => state === "connected");
       const heard = once(
@@ -308,11 +315,13 @@ describe("subscribe()", () => {
       await heard;
       let valid = true;
       const other = await subscribe(ADDRESS[transport](hall.port), {
-        token: () => (valid ? bearerOf({ ...LOCAL, expires_at: Date.now() + 400 }) : "expired"),
+        token: () => (valid ? bearerOf({ ...LOCAL, expires_at: Date.now() + 8_000 }) : "expired"),
         random: () => 0,
       });
       valid = false;
-      const closed = (await once(other, "closed")) as { code: string; message: string };
+      const closing = once(other, "closed") as Promise<{ code: string; message: string }>;
+      await time.skip(8_000);
+      const closed = await closing;
       expect(closed.code).toMatch(/^authentication_(?:failed|required)$/);
       expect(closed.message.length).toBeGreaterThan(10);
     },

@@ -6,6 +6,7 @@ import { base64url, exportJWK, generateKeyPair, type JWK, SignJWT } from "jose";
 import { beforeAll, describe, expect, it } from "vitest";
 import { jwtAuthenticator } from "../../src/auth/jwt.ts";
 import { anyOf } from "../../src/server/index.ts";
+import { useVirtualTime } from "../support/time.ts";
 import {
   ask,
   asked,
@@ -257,7 +258,8 @@ describe("bearer JWTs", () => {
 
 describe("a credential that runs out", () => {
   it("SEC-01: closes what it opened with a reason that says to come back, and opens nothing more (F18)", async () => {
-    const until: Record<string, number> = { alice: Date.now() + 400 };
+    const time = useVirtualTime();
+    const until: Record<string, number> = { alice: Date.now() + 60_000 };
     const { auth } = people({ alice: {}, renewed: { id: "alice", audiences: ["alice"] } });
     const expiring = ({ bearer }: { bearer: string | undefined }) => {
       const principal = auth({ bearer });
@@ -277,6 +279,7 @@ describe("a credential that runs out", () => {
     const { stream, id } = await listen(server, "alice");
     const { session } = ask(producer, ["alice"]);
     const token = await asked(stream, session.session_id);
+    await time.skip(60_000);
     const closing = await stream.until((one) => one.type === "earshot:closing");
     await stream.closed;
 
@@ -358,12 +361,14 @@ describe("the authorize hook", () => {
   });
 
   it("SEC-01: cannot make a credential last longer than it does (F18)", async () => {
-    const { auth } = people({ alice: { expires_at: Date.now() + 600 } });
+    const time = useVirtualTime();
+    const { auth } = people({ alice: { expires_at: Date.now() + 60_000 } });
     const { server } = await world({
       auth,
       authorize: ({ id }) => ({ id, role: "reply", audiences: "all" }),
     });
     const { stream } = await listen(server, "alice");
+    await time.skip(60_000);
     expect(await stream.of("earshot:closing")).toMatchObject({ reason_code: "credential_expired" });
   });
 

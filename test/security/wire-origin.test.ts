@@ -1,6 +1,7 @@
 // A20, CON-52: pages of other people's, names of other people's, and the two ways a browser may show who it is.
 import { connect as connectTcp } from "node:net";
 import { describe, expect, it } from "vitest";
+import { useVirtualTime } from "../support/time.ts";
 import {
   ask,
   asked,
@@ -271,7 +272,8 @@ describe("a cookie", () => {
 
   it("runs out with the credential it stands for (F18)", async () => {
     const { auth } = people({ alice: {} });
-    const expires_at = Date.now() + 300;
+    const time = useVirtualTime();
+    const expires_at = Date.now() + 60_000;
     const { server } = await world({
       auth: (credentials) => {
         const principal = auth(credentials);
@@ -290,6 +292,7 @@ describe("a cookie", () => {
       `${server.http}/aaep/v1/events?subscription_id=${accepted.json["subscription_id"]}`,
       { headers: { cookie } },
     );
+    await time.skip(60_000);
     await stream.closed;
 
     expect(

@@ -5,7 +5,7 @@ import { type ClientRequest, request as httpRequest, type IncomingMessage } from
 import { request as httpsRequest } from "node:https";
 import { connect as connectTcp, type Socket } from "node:net";
 import { createParser } from "eventsource-parser";
-import { afterEach } from "vitest";
+import { onTestFinished } from "vitest";
 import WebSocket from "ws";
 import { createProducer, type Producer, type ProducerOptions } from "../../src/producer/producer.ts";
 import type { Principal } from "../../src/protocol/principal.ts";
@@ -14,11 +14,8 @@ import { type ServeOptions, type Serving, serve } from "../../src/server/serve.t
 
 export type Message = Record<string, unknown> & { type: string };
 
-const cleanups: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
-export const later = (cleanup: () => unknown): void => void cleanups.push(cleanup);
+/** Runs when the test ends, last registered first. Not a hook of this module: it would run for one test file only. */
+export const later = (cleanup: () => unknown): void => onTestFinished(async () => void (await cleanup()));
 
 export interface World {
   producer: Producer;
