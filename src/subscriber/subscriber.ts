@@ -244,12 +244,13 @@ export class Subscriber implements AsyncIterable<AgentEvent> {
   ): Promise<boolean | undefined> {
     const { reply_token } = fields;
     const reply = { ...fields, timestamp: this.#clock.timestamp() };
-    this.#unacknowledged.set(reply_token, reply);
-    if (this.#unacknowledged.size > MOST_UNACKNOWLEDGED)
-      this.#unacknowledged.delete(this.#unacknowledged.keys().next().value!);
     for (let attempt = 0; ; attempt++) {
       try {
         const connection = await this.#whenConnected();
+        // Only now: a reconnect sends unacknowledged replies again, and this one has not been sent before.
+        this.#unacknowledged.set(reply_token, reply);
+        if (this.#unacknowledged.size > MOST_UNACKNOWLEDGED)
+          this.#unacknowledged.delete(this.#unacknowledged.keys().next().value!);
         const { taken } = await connection.send(this.#addressed(reply));
         if (taken !== undefined) this.#unacknowledged.delete(reply_token);
         // An earlier attempt may have arrived, and a token counts once: then a no to this attempt proves nothing.
