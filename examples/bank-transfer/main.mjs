@@ -31,7 +31,8 @@ async function transfer(session, amount) {
 /** Runs one transfer of 500 dollars with a person who answers like this, and prints what the person hears. */
 async function story(title, person) {
   const listener =
-    person && listen(agent, { capabilities: { event_filters: { exclude: ["aaep:agent.state.changed"] } } });
+    person &&
+    listen(agent, { clock, capabilities: { event_filters: { exclude: ["aaep:agent.state.changed"] } } });
   const outcome = agent.run({ summary: "Moving money to savings." }, (session) => transfer(session, 500));
   await clock.settle();
   await person?.(listener);
@@ -49,7 +50,7 @@ assert.deepEqual([no.outcome, bank.savings], ["rejected", 0]);
 const silence = await story("Silence", () => clock.advance(300_000));
 assert.deepEqual([silence.outcome, bank.savings], ["timed_out", 0]);
 
-const gone = await story("A lost line", (listener) => listener.drop());
+const gone = await story("Gone", (listener) => listener.close());
 assert.deepEqual([gone.outcome, bank.savings], ["disconnected", 0]);
 
 const nobody = await story("Nobody there");

@@ -99,8 +99,12 @@ export class TestListener {
   }
 
   /** Each of these resolves with whether the producer accepted the reply. */
-  accept(question = this.#first("aaep:agent.awaiting.confirmation")): Promise<boolean> {
-    return this.#reply(question, { type: "confirmation.reply", decision: "accept" });
+  /** `modified_action` changes parameters, which makes it a new question. */
+  accept(
+    question = this.#first("aaep:agent.awaiting.confirmation"),
+    fields: { readonly modified_action?: Readonly<Record<string, unknown>> } = {},
+  ): Promise<boolean> {
+    return this.#reply(question, { type: "confirmation.reply", decision: "accept", ...fields });
   }
   reject(question = this.#first("aaep:agent.awaiting.confirmation")): Promise<boolean> {
     return this.#reply(question, { type: "confirmation.reply", decision: "reject" });
