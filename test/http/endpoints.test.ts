@@ -1,4 +1,4 @@
-// One `serve()`, every way to the agent: what opens by itself, what must be asked for, and one end for all of it.
+// One `serve()`, every transport: which are open by default, which are optional, and one close for all.
 
 import {
   existsSync,
@@ -33,7 +33,7 @@ let logs: LogEntry[];
 
 beforeEach(() => {
   before = process.env["XDG_RUNTIME_DIR"];
-  runtime = mkdtempSync(join(tmpdir(), "ways-"));
+  runtime = mkdtempSync(join(tmpdir(), "endpoints-"));
   process.env["XDG_RUNTIME_DIR"] = runtime;
   logs = [];
 });
@@ -70,14 +70,16 @@ describe("serve opens", () => {
     });
   });
 
-  it("gRPC when asked, with the same token; every way leads to the same agent", async () => {
+  it("gRPC when asked, with the same token; every endpoint leads to the same agent", async () => {
     const [serving, agent] = await start({ grpc: true });
     const manifest = await manifestOf(serving);
     expect(manifest.transports_supported).toEqual(["unix-socket", "sse", "websocket", "grpc"]);
-    const ways = addressesIn(manifest, serving.http);
-    expect(ways).toEqual([serving.unix, serving.http, serving.ws, serving.grpc]);
+    const addresses = addressesIn(manifest, serving.http);
+    expect(addresses).toEqual([serving.unix, serving.http, serving.ws, serving.grpc]);
     const listeners = await Promise.all(
-      ways.map((way) => subscribe(way, { ...(way === serving.unix ? {} : { token: serving.token! }) })),
+      addresses.map((address) =>
+        subscribe(address, { ...(address === serving.unix ? {} : { token: serving.token! }) }),
+      ),
     );
     await agent.run({ summary: "Planning." }, async () => {});
     for (const listener of listeners) {
@@ -140,11 +142,14 @@ describe("serve opens", () => {
   });
 });
 
-it("its manifest is signed as served: a listener that insists on a signature is satisfied over each way: MAN-07, MAN-08", async () => {
+it("its manifest is signed as served: a listener that insists on a signature is satisfied over each transport: MAN-07, MAN-08", async () => {
   const { privateKey, publicKey } = await generateSigningKey("test");
   const [serving] = await start({ grpc: true, signing: { key: privateKey, kid: "test" } });
-  for (const way of [serving.unix!, serving.http, serving.ws, serving.grpc!]) {
-    const listener = await subscribe(way, { token: serving.token!, trust: { keys: { keys: [publicKey] } } });
+  for (const address of [serving.unix!, serving.http, serving.ws, serving.grpc!]) {
+    const listener = await subscribe(address, {
+      token: serving.token!,
+      trust: { keys: { keys: [publicKey] } },
+    });
     listener.close();
   }
 });
@@ -159,7 +164,7 @@ it("its manifest says how many may listen, as the limits have it", async () => {
   expect((await manifestOf(open.at(-1)!)).max_concurrent_subscriptions).toBe(3);
 });
 
-describe("where a way cannot be opened", () => {
+describe("an endpoint that cannot be opened", () => {
   it("by itself, that is said and the rest is served: two agents of one name", async () => {
     const [first] = await start();
     const [second] = await start();
@@ -168,7 +173,7 @@ describe("where a way cannot be opened", () => {
     expect((await manifestOf(second)).transports_supported).toEqual(["sse", "websocket"]);
     const entry = logs.find(({ event }) => event === "no_socket");
     expect(entry).toMatchObject({ level: "warn", error: { code: "socket_in_use" } });
-    expect(entry!.message).toMatch(/listening at .*planner\.sock already.*unix: false/s);
+    expect(entry!.message).toMatch(/already listening at .*planner\.sock.*unix: false/s);
     // The one who was there first is still found, and still answers.
     await second.close();
     expect((await discover()).map(({ address }) => address)).toEqual([first.unix]);
@@ -205,19 +210,21 @@ describe("where a way cannot be opened", () => {
   });
 });
 
-it("one close ends every way, each with the reason, and leaves nothing behind: TRN-07", async () => {
+it("one close ends every connection, each with the reason, and leaves nothing behind: TRN-07", async () => {
   const [serving] = await start({ grpc: true });
-  const ways = [serving.unix!, serving.http, serving.ws, serving.grpc!];
+  const addresses = [serving.unix!, serving.http, serving.ws, serving.grpc!];
   const ends = await Promise.all(
-    ways.map(async (way) => {
-      const listener = await subscribe(way, { token: serving.token!, reconnect: false });
+    addresses.map(async (address) => {
+      const listener = await subscribe(address, { token: serving.token!, reconnect: false });
       return { code: new Promise<string>((resolve) => listener.on("closed", ({ code }) => resolve(code))) };
     }),
   );
   await serving.close();
   for (const { code } of ends) expect(await code).toBe("producer_shutdown");
-  for (const way of ways)
-    await expect(subscribe(way, { token: serving.token! })).rejects.toMatchObject({ code: "unreachable" });
+  for (const address of addresses)
+    await expect(subscribe(address, { token: serving.token! })).rejects.toMatchObject({
+      code: "unreachable",
+    });
   expect(readdirSync(join(runtime, "aaep"))).toEqual([]);
   expect(readdirSync(join(runtime, "earshot"))).toEqual([]);
 });
