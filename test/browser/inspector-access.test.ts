@@ -8,9 +8,11 @@ import type { Principal } from "../../src/protocol/principal.ts";
 import { inspectorFor } from "../../src/server/http/inspector.ts";
 import { fromWebRequest } from "../../src/server/http/web.ts";
 import type { Serving } from "../../src/server/index.ts";
-import { watch } from "../cli/demo-support.ts";
+import { endDemos, watch } from "../cli/demo-support.ts";
 import { type BuiltPage, buildPage, serveAgent } from "./inspector-support.ts";
 import { agentOf } from "./support.ts";
+
+afterAll(endDemos);
 
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'";

@@ -1,10 +1,12 @@
 /** `earshot ask`: finds the demo, gives it something to do, and says why when it cannot. */
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { afterEach, describe, expect, it } from "vitest";
+import { afterAll, afterEach, describe, expect, it } from "vitest";
 import { subscribe } from "../../src/subscriber/index.ts";
-import { environment, startDemo, watch } from "./demo-support.ts";
+import { endDemos, environment, startDemo, watch } from "./demo-support.ts";
 import { earshot, terminal } from "./support.ts";
+
+afterAll(endDemos);
 
 const servers: Server[] = [];
 afterEach(async () => {

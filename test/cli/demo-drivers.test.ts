@@ -2,9 +2,11 @@
  * Existing AAEP test drivers, with --compat: no handshake, `{"kind":"user_input"}` as the first message, and short timeouts. Such
  * a driver takes the first message for its receipt, gives up on a silence of two seconds, and reads only so many events.
  */
-import { describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
-import { type RunningDemo, startDemo } from "./demo-support.ts";
+import { endDemos, type RunningDemo, startDemo } from "./demo-support.ts";
+
+afterAll(endDemos);
 
 type Message = Readonly<Record<string, unknown>>;
 
@@ -115,7 +117,7 @@ const decide = (decision: string) => ({
 });
 const typesOf = (events: readonly { type: string }[]) => events.map(({ type }) => type);
 
-describe.each([
+describe.concurrent.each([
   ["HTTP", overHttp],
   ["WebSocket", overWebSocket],
 ] as const)("a driver over %s", (_name, open) => {

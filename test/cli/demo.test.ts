@@ -1,12 +1,14 @@
 /** `earshot demo`: for scripts, for people at a terminal, and for whoever reads its output through a pipe. */
 import { readdirSync } from "node:fs";
 import { createServer } from "node:net";
-import { describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 import { run } from "../../src/cli/run.ts";
 import type { AgentEvent } from "../../src/protocol/index.ts";
 import { type ConnectOptions, subscribe } from "../../src/subscriber/index.ts";
-import { environment, ownRuntime, type RunningDemo, startDemo, watch } from "./demo-support.ts";
+import { endDemos, environment, ownRuntime, type RunningDemo, startDemo, watch } from "./demo-support.ts";
 import { earshot, terminal } from "./support.ts";
+
+afterAll(endDemos);
 
 /** Nobody types faster. */
 const KEYSTROKE_MS = 60;

@@ -1,13 +1,14 @@
 // `earshot listen` and a producer that is not ours: it floods, lies, stammers and dies, over SSE and over WebSocket.
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { afterAll, describe, expect, it, vi } from "vitest";
 import { type WebSocket, WebSocketServer } from "ws";
 import { run } from "../../src/cli/run.ts";
 import { terminal } from "./support.ts";
 
 const closing: (() => unknown)[] = [];
-afterEach(async () => {
+// Not after each: the tests wait most of the time, so they run concurrently.
+afterAll(async () => {
   for (const close of closing.splice(0).reverse()) await close();
 });
 
@@ -161,7 +162,7 @@ async function hear(raw: Raw, ...flags: string[]) {
   return { ...at, code, type, ended: () => ended };
 }
 
-describe.each(["sse", "websocket"] as const)("a producer over %s that", (way) => {
+describe.concurrent.each(["sse", "websocket"] as const)("a producer over %s that", (way) => {
   it("sends rubbish between the lines is heard all the same, in words that steer no terminal (A16)", async () => {
     const raw = await RAW[way]({
       producer: { agent_id: "evil", agent_name: "\u001b]0;Bank\u0007\u202eEvil\n\nAllowed." },
@@ -256,7 +257,7 @@ describe.each(["sse", "websocket"] as const)("a producer over %s that", (way) =>
   });
 });
 
-describe("a producer over HTTP that", () => {
+describe.concurrent("a producer over HTTP that", () => {
   it("never says whether it took an answer is not said to have taken it", async () => {
     const raw = await RAW.sse({ status: () => 400 });
     const ear = await hear(raw);

@@ -14,7 +14,7 @@ import { auditField, recordOf, verifyRecord } from "../../src/hub/record.ts";
 import { readLog } from "../../src/stores/embedded/index.ts";
 import type { CrashOrder, DiaryLine, Orders } from "./diary.ts";
 
-const TRIALS = process.env["EARSHOT_LONG"] ? 1000 : 100;
+const TRIALS = process.env["EARSHOT_LONG"] ? 1000 : 40;
 /** Deaths of one agent before it may finish, and how many agents live at a time. */
 const LIVES = 25;
 const LANES = 4;

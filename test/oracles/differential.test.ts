@@ -12,7 +12,7 @@ import { arbitraryFor, mutate } from "../support/messages.ts";
 import { loadCanonical } from "./canonical.ts";
 
 const canonical = loadCanonical();
-const RUNS = 100_000;
+const RUNS = process.env["EARSHOT_LONG"] ? 1_000_000 : 25_000;
 
 /** The documented class of an issue. */
 function classOf({ code, ruling, path }: Issue): string | undefined {
