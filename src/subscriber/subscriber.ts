@@ -109,7 +109,7 @@ const OWN_OPTIONS = new Set([
 ]);
 /** Events that may wait for an iterator; beyond this the oldest is dropped, with a `gap` event. */
 const MOST_WAITING = 10_000;
-/** Replies kept until the producer acknowledges them. */
+/** How many replies with an unknown outcome are kept. */
 const MOST_UNACKNOWLEDGED = 64;
 const REPLY_UNKNOWN =
   "The agent could not be reached in time, so it is not known whether it has your answer. Listen for what it says of the question when it is back; if it asks again, answer again.";
@@ -131,7 +131,7 @@ export class Subscriber implements AsyncIterable<AgentEvent> {
     requested: () => this.#handlersReady(),
     dropped: ({ session_id }) => this.#emit("gap", { reason: "not_read", session_id }),
   });
-  /** Replies the producer has not acknowledged, by token: sent again if the question is asked again. */
+  /** Replies with an unknown outcome, by token: sent again if the question is asked again. */
   readonly #unacknowledged = new Map<string, ReplyFields & { readonly timestamp: string }>();
   /** Calls that wait for a connection. */
   readonly #waiting = new Set<{
@@ -242,23 +242,23 @@ export class Subscriber implements AsyncIterable<AgentEvent> {
     fields: ReplyFields,
     keepTrying: (at: number) => boolean = () => true,
   ): Promise<boolean | undefined> {
-    const { reply_token } = fields;
     const reply = { ...fields, timestamp: this.#clock.timestamp() };
+    // This one counts: an earlier reply to the same question must not be sent again.
+    this.#unacknowledged.delete(fields.reply_token);
     for (let attempt = 0; ; attempt++) {
       try {
         const connection = await this.#whenConnected();
-        // Only now: a reconnect sends unacknowledged replies again, and this one has not been sent before.
-        this.#unacknowledged.set(reply_token, reply);
-        if (this.#unacknowledged.size > MOST_UNACKNOWLEDGED)
-          this.#unacknowledged.delete(this.#unacknowledged.keys().next().value!);
         const { taken } = await connection.send(this.#addressed(reply));
-        if (taken !== undefined) this.#unacknowledged.delete(reply_token);
+        if (taken === undefined) this.#rememberReply(reply);
         // An earlier attempt may have arrived, and a token counts once: then a no to this attempt proves nothing.
         return attempt > 0 && taken === false ? undefined : taken;
       } catch (error) {
         if (this.#ended || (error as Partial<ConnectionError>).reconnect !== true) throw error;
         const at = this.#clock.now() + backoff(attempt, this.#options.random ?? Math.random);
-        if (!keepTrying(at)) throw new EarshotError("agent_unreachable", REPLY_UNKNOWN, { cause: error });
+        if (!keepTrying(at)) {
+          this.#rememberReply(reply);
+          throw new EarshotError("agent_unreachable", REPLY_UNKNOWN, { cause: error });
+        }
         await new Promise<void>((resolve) => this.#clock.timer(at, resolve));
       }
     }
@@ -433,6 +433,12 @@ export class Subscriber implements AsyncIterable<AgentEvent> {
     const token = (event as { reply_token?: unknown }).reply_token;
     const reply = typeof token === "string" ? this.#unacknowledged.get(token) : undefined;
     if (reply) void this.#connection?.send(this.#addressed(reply)).catch(() => undefined);
+  }
+
+  #rememberReply(reply: ReplyFields & { readonly timestamp: string }): void {
+    this.#unacknowledged.set(reply.reply_token, reply);
+    if (this.#unacknowledged.size > MOST_UNACKNOWLEDGED)
+      this.#unacknowledged.delete(this.#unacknowledged.keys().next().value!);
   }
 
   #addressed(reply: ReplyFields & { readonly timestamp: string }): OtherMessage {

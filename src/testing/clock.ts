@@ -1,12 +1,12 @@
-/** A clock that moves when told to. Timers fire in order, and whatever they start gets its turn before the next one. */
+/** A fake clock: time moves only with `advance`. Timers fire in order, and what each starts settles before the next one. */
 import type { Clock } from "../protocol/clock.ts";
 
 export interface FakeClock extends Clock {
-  /** Moves time on, firing every timer on the way, and lets everything settle. */
+  /** Advances the time, fires every timer that is due, and waits until everything has settled. */
   advance(ms: number): Promise<void>;
-  /** Lets everything that is ready happen, without moving time. */
+  /** Waits until everything that is ready has run, without advancing the time. */
   settle(): Promise<void>;
-  /** The wall clock alone jumps; deadlines must not care (F23). */
+  /** Moves the wall clock only; deadlines must not be affected (F23). */
   jump(ms: number): void;
 }
 

@@ -1,4 +1,4 @@
-/** What a person would hear of an event, in plain lines: for tests and examples that show it word for word. */
+/** An event as lines of text a person would hear: for tests and examples that show it word for word. */
 import type { AwaitingConfirmation, CoreEvent, Verbosity } from "../protocol/types.ts";
 
 const SUMMARY = { terse: "summary_terse", normal: "summary_normal", detailed: "summary_detailed" } as const;

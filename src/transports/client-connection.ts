@@ -100,15 +100,27 @@ export interface SilenceTimer {
 }
 
 export function createSilenceTimer(ms: number, expired: () => void): SilenceTimer {
+  let last = performance.now();
   let timer: ReturnType<typeof setTimeout> | undefined;
-  const stop = () => clearTimeout(timer);
-  const reset = () => {
-    stop();
-    timer = setTimeout(expired, ms);
+  const arm = (wait: number) => {
+    timer = setTimeout(check, wait);
     (timer as { unref?: () => void }).unref?.();
   };
-  reset();
-  return { reset, stop };
+  const check = () => {
+    timer = undefined;
+    const left = last + ms - performance.now();
+    if (left > 0) arm(left);
+    else expired();
+  };
+  arm(ms);
+  return {
+    // Called for every message: taking the time is much cheaper than setting a new timer.
+    reset() {
+      last = performance.now();
+      if (timer === undefined) arm(ms);
+    },
+    stop: () => clearTimeout(timer),
+  };
 }
 
 /** What a transport supplies: a socket that can write one message, framed its own way. */
@@ -217,6 +229,7 @@ class MessageConnection implements ConnectionInput {
   }
 
   alive(): void {
+    if (this.#ended) return;
     for (const timer of this.#silence) timer.reset();
   }
 

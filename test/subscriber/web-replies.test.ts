@@ -58,6 +58,25 @@ describe("replies from a page", () => {
   });
 });
 
+describe("a reply whose outcome is unknown", () => {
+  it("is sent again when the question is asked again, but only the latest, and never twice at once (CON-16)", async () => {
+    const { clock, producer, connection } = await leader();
+    producer.taken = undefined;
+    producer.say(producer.ask("rpl_1"));
+    await clock.settle();
+    const reply = { do: "confirm", reply_token: "rpl_1", source: "" } as const;
+    await connection.send({ ...reply, decision: "accept" });
+    producer.drop();
+    const refusal = connection.send({ ...reply, decision: "reject" });
+    await clock.advance(1000);
+    producer.say(producer.ask("rpl_1"));
+    await clock.settle();
+    await refusal;
+    const sent = producer.sent.map((message) => (message as { decision?: string }).decision);
+    expect(sent).toEqual(["accept", "reject", "reject"]);
+  });
+});
+
 describe("the leader tab's subscription", () => {
   it("is handed over without being ended, and continued by the next tab after its last event", async () => {
     const { clock, producer, connection } = await leader();

@@ -190,7 +190,7 @@ class TerminalSession {
       );
     });
     this.#listener.add(subscriber);
-    // Line by line as it comes: a question must not overtake the words that lead up to it where nothing takes time.
+    // Pump after every event: in a terminal output takes no time, and a question must not overtake the text before it.
     subscriber.on("event", this.#listener.pump);
     subscriber.on("closed", ({ code, message }) => {
       if (this.#leaving) return;
