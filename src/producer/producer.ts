@@ -104,7 +104,10 @@ const REPLAY_APART =
 /** Private, because the hub can append to the log without passing the gate. */
 const hubs = new WeakMap<Producer, Hub>();
 
-/** The hub of a producer, for tests. No entry point exports this. */
+/**
+ * The hub of a producer, for tests. No entry point exports this.
+ * @internal
+ */
 export function hubOf(producer: Producer): Hub {
   const hub = hubs.get(producer);
   if (!hub) throw new EarshotError("not_a_producer", "Pass a producer made by createProducer.");

@@ -56,6 +56,7 @@ export interface PageView {
   changed(): void;
 }
 
+/** The listener of a page, without any user interface: give it a view of your own. */
 export class PageListener {
   readonly announcer: Announcer;
   readonly #options: PageListenerOptions;
@@ -427,7 +428,7 @@ export class PageListener {
 }
 
 /** What of a change of the connection is announced: not the first connection, but a lost one and one that is back. */
-export function connectionNews(
+function connectionNews(
   before: ConnectionState,
   { state }: ConnectionState,
 ): "lost" | "connected" | undefined {

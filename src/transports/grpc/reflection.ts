@@ -6,7 +6,7 @@
 import { SERVICE } from "./library.ts";
 import { field, message, readFields } from "./protobuf.ts";
 
-export const FILE = "aaep/v1/aaep.proto";
+const FILE = "aaep/v1/aaep.proto";
 
 /** FieldDescriptorProto.Type and Label. */
 const STRING = 9;
@@ -53,7 +53,7 @@ export const fileDescriptor = (): Buffer =>
   );
 
 /** Every name the file declares: a tool may ask for any of them. */
-export const SYMBOLS: ReadonlySet<string> = new Set([
+const SYMBOLS: ReadonlySet<string> = new Set([
   SERVICE,
   `${SERVICE}.Subscribe`,
   `${SERVICE}.GetManifest`,
