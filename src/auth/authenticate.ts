@@ -7,7 +7,7 @@ export interface Certificate {
   readonly subject: string;
   readonly fingerprint: string;
   /** Wall-clock milliseconds after which it is no longer valid. */
-  readonly expires_at?: number | undefined;
+  readonly expiresAt?: number | undefined;
 }
 
 /** Everything a request may authenticate with. */
@@ -72,8 +72,8 @@ export function failClosed(
 export function keepExpiry(authorize: Authorizer): Authorizer {
   return async (known) => {
     const principal = await authorize(known);
-    if (!principal || known.expires_at === undefined) return principal;
-    return { ...principal, expires_at: Math.min(principal.expires_at ?? Infinity, known.expires_at) };
+    if (!principal || known.expiresAt === undefined) return principal;
+    return { ...principal, expiresAt: Math.min(principal.expiresAt ?? Infinity, known.expiresAt) };
   };
 }
 

@@ -29,7 +29,7 @@ export function createCookieJar(random: () => string, now: () => number = Date.n
   const kept = new Map<string, { principal: Principal; until: number }>();
   return {
     issue(principal, { secure, host, path }) {
-      const until = Math.min(principal.expires_at ?? Infinity, now() + SECONDS * 1000);
+      const until = Math.min(principal.expiresAt ?? Infinity, now() + SECONDS * 1000);
       const value = random();
       if (kept.size >= MAX_COOKIES) kept.delete(kept.keys().next().value!);
       kept.set(value, { principal, until });

@@ -79,8 +79,8 @@ export function jwtAuthenticator(options: JwtOptions): Authenticator {
     }
     const principal = await authorize(claims);
     if (!principal) return undefined;
-    const expires_at = Math.min(principal.expires_at ?? Infinity, (claims.exp! + toleranceSeconds) * 1000);
-    return { ...principal, expires_at };
+    const expiresAt = Math.min(principal.expiresAt ?? Infinity, (claims.exp! + toleranceSeconds) * 1000);
+    return { ...principal, expiresAt };
   };
 }
 

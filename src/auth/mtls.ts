@@ -7,11 +7,11 @@ import type { Authenticator, Certificate } from "./authenticate.ts";
 export function readCertificate(peer: PeerCertificate | undefined): Certificate | undefined {
   // A certificate with several common names would be ambiguous.
   if (typeof peer?.subject?.CN !== "string") return undefined;
-  const expires_at = Date.parse(peer.valid_to);
+  const expiresAt = Date.parse(peer.valid_to);
   return {
     subject: peer.subject.CN,
     fingerprint: peer.fingerprint256,
-    ...(Number.isNaN(expires_at) ? {} : { expires_at }),
+    ...(Number.isNaN(expiresAt) ? {} : { expiresAt }),
   };
 }
 
@@ -27,8 +27,8 @@ export function certificateAuthenticator(
     // Without a name there is nobody to authenticate.
     if (!certificate?.subject) return undefined;
     const principal = authorize(certificate);
-    if (!principal || certificate.expires_at === undefined) return principal;
-    return { ...principal, expires_at: Math.min(principal.expires_at ?? Infinity, certificate.expires_at) };
+    if (!principal || certificate.expiresAt === undefined) return principal;
+    return { ...principal, expiresAt: Math.min(principal.expiresAt ?? Infinity, certificate.expiresAt) };
   };
 }
 

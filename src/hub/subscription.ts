@@ -254,7 +254,7 @@ export class SubscriptionRegistry {
   rejectionIfFull(principal: Principal): SubscriptionRejected | undefined {
     const { maxSubscriptions, maxSubscriptionsPerPrincipal } = this.#options;
     const own = this.all.filter((one) => one.principal.id === principal.id);
-    const most = principal.max_subscriptions ?? maxSubscriptionsPerPrincipal;
+    const most = principal.maxSubscriptions ?? maxSubscriptionsPerPrincipal;
     const disconnected = own.length >= most ? own.find(({ live }) => !live) : undefined;
     if (disconnected) this.remove(disconnected);
     const full = own.length >= most && !disconnected;

@@ -10,16 +10,16 @@ export interface Principal {
   /** Receives sessions of these audiences, and sessions without one; "all" receives everything. */
   readonly audiences: readonly string[] | "all";
   /** Most subscriptions at once. */
-  readonly max_subscriptions?: number;
+  readonly maxSubscriptions?: number;
   /** Wall-clock milliseconds after which the credential is no longer valid. */
-  readonly expires_at?: number;
+  readonly expiresAt?: number;
 }
 
 /** The one user of their own machine. */
 export const LOCAL_USER: Principal = { id: "local", role: "reply", audiences: "all" };
 
-export const isExpired = ({ expires_at }: Principal, now: number): boolean =>
-  expires_at !== undefined && !(now < expires_at);
+export const isExpired = ({ expiresAt }: Principal, now: number): boolean =>
+  expiresAt !== undefined && !(now < expiresAt);
 
 /** Whether both may receive and answer the same. */
 export const sameRights = (a: Principal, b: Principal): boolean => rightsOf(a) === rightsOf(b);

@@ -278,12 +278,12 @@ const MAX_TIMEOUT_MS = 2_000_000_000;
  * Calls back when a credential expires during a connection (F18). Wall-clock time, because that is what issuers use.
  * Returns a function that cancels it.
  */
-export function onExpiry({ expires_at }: Principal, callback: () => void): () => void {
-  if (expires_at === undefined) return () => {};
+export function onExpiry({ expiresAt }: Principal, callback: () => void): () => void {
+  if (expiresAt === undefined) return () => {};
   let timer: ReturnType<typeof setTimeout>;
   const arm = () => {
-    const wait = Math.min(Math.max(0, expires_at - Date.now()), MAX_TIMEOUT_MS);
-    timer = setTimeout(() => (Date.now() < expires_at ? arm() : callback()), wait);
+    const wait = Math.min(Math.max(0, expiresAt - Date.now()), MAX_TIMEOUT_MS);
+    timer = setTimeout(() => (Date.now() < expiresAt ? arm() : callback()), wait);
     (timer as { unref?: () => void }).unref?.();
   };
   arm();

@@ -91,7 +91,7 @@ describe("a bearer token in metadata", () => {
     const time = useVirtualTime();
     const tokens = ["first", "second"];
     const here = await world({
-      auth: ({ bearer }) => (bearer === "second" ? ADA : { ...ADA, expires_at: Date.now() + 8_000 }),
+      auth: ({ bearer }) => (bearer === "second" ? ADA : { ...ADA, expiresAt: Date.now() + 8_000 }),
     });
     const listener = await listen(here, { token: () => tokens.shift() });
     const states: string[] = [];

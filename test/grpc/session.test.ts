@@ -137,7 +137,7 @@ describe("a subscription over gRPC", () => {
   );
 
   it("that is one too many is told so by RESOURCE_EXHAUSTED", async () => {
-    const principal = { id: "one", role: "reply", audiences: "all", max_subscriptions: 1 } as const;
+    const principal = { id: "one", role: "reply", audiences: "all", maxSubscriptions: 1 } as const;
     const { server } = await world({ auth: () => principal });
     await admitted(server);
     const bare = new Bare(server);

@@ -363,11 +363,11 @@ describe.each(TRANSPORTS)("over %s", (transport, call) => {
   it("a credential that runs out ends the line, and says to sign in again (F18)", async () => {
     const { hall } = await open();
     const time = useVirtualTime();
-    const expires_at = Date.now() + 60_000;
-    const caller = await call(hall, { principal: { ...LOCAL, expires_at } });
+    const expiresAt = Date.now() + 60_000;
+    const caller = await call(hall, { principal: { ...LOCAL, expiresAt } });
     await time.skip(60_000);
     const { code, reason } = await caller.ended;
-    expect(Date.now()).toBeGreaterThanOrEqual(expires_at);
+    expect(Date.now()).toBeGreaterThanOrEqual(expiresAt);
     if (transport === "websocket")
       expect({ code, reason }).toEqual({
         code: 4002,

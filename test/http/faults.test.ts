@@ -287,7 +287,7 @@ describe("subscribe()", () => {
       const agent = agentOf();
       const hall = await Hall.open(agent);
       cleanups.push(() => hall.close());
-      const credential = (ms: number) => bearerOf({ ...LOCAL, expires_at: Date.now() + ms });
+      const credential = (ms: number) => bearerOf({ ...LOCAL, expiresAt: Date.now() + ms });
       const renewing: ConnectOptions = {
         token: () => credential(calls++ ? 600_000 : 8_000),
         random: () => 0,
@@ -315,7 +315,7 @@ describe("subscribe()", () => {
       await heard;
       let valid = true;
       const other = await subscribe(ADDRESS[transport](hall.port), {
-        token: () => (valid ? bearerOf({ ...LOCAL, expires_at: Date.now() + 8_000 }) : "expired"),
+        token: () => (valid ? bearerOf({ ...LOCAL, expiresAt: Date.now() + 8_000 }) : "expired"),
         random: () => 0,
       });
       valid = false;

@@ -43,7 +43,7 @@ describe("a request", () => {
     for (let i = 0; i < 3; i++) expect(subscribe(world).subscription).toBeDefined();
     expect(subscribe(world).answer).toMatchObject({ reason_code: "rate_limit", retry_after_seconds: 30 });
     expect(subscribe(world, {}, BOB).subscription).toBeDefined();
-    expect(subscribe(world, {}, { ...BOB, id: "carl", max_subscriptions: 0 }).answer).toMatchObject({
+    expect(subscribe(world, {}, { ...BOB, id: "carl", maxSubscriptions: 0 }).answer).toMatchObject({
       reason_code: "rate_limit",
     });
   });

@@ -263,7 +263,7 @@ describe("a credential that runs out", () => {
     const { auth } = people({ alice: {}, renewed: { id: "alice", audiences: ["alice"] } });
     const expiring = ({ bearer }: { bearer: string | undefined }) => {
       const principal = auth({ bearer });
-      return principal && bearer === "alice" ? { ...principal, expires_at: until["alice"]! } : principal;
+      return principal && bearer === "alice" ? { ...principal, expiresAt: until["alice"]! } : principal;
     };
     const { producer, server } = await world({ auth: expiring });
     const wire = await dial(server.ws, { token: "alice" });
@@ -308,7 +308,7 @@ describe("the authorize hook", () => {
         principal.id === "stranger"
           ? undefined
           : principal.id === "guest"
-            ? { ...principal, role: "listen", audiences: ["alice"], max_subscriptions: 1 }
+            ? { ...principal, role: "listen", audiences: ["alice"], maxSubscriptions: 1 }
             : principal,
     });
     const alice = await listen(server, "alice");
@@ -362,7 +362,7 @@ describe("the authorize hook", () => {
 
   it("SEC-01: cannot make a credential last longer than it does (F18)", async () => {
     const time = useVirtualTime();
-    const { auth } = people({ alice: { expires_at: Date.now() + 60_000 } });
+    const { auth } = people({ alice: { expiresAt: Date.now() + 60_000 } });
     const { server } = await world({
       auth,
       authorize: ({ id }) => ({ id, role: "reply", audiences: "all" }),

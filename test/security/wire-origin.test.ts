@@ -273,11 +273,11 @@ describe("a cookie", () => {
   it("runs out with the credential it stands for (F18)", async () => {
     const { auth } = people({ alice: {} });
     const time = useVirtualTime();
-    const expires_at = Date.now() + 60_000;
+    const expiresAt = Date.now() + 60_000;
     const { server } = await world({
       auth: (credentials) => {
         const principal = auth(credentials);
-        return principal && { ...principal, expires_at };
+        return principal && { ...principal, expiresAt };
       },
     });
     const issued = await call(`${server.http}/aaep/v1/session`, { method: "POST", token: "alice" });
