@@ -1,10 +1,10 @@
 /**
  * Binds a Unix socket to an agent's path. The socket is bound under a temporary name, with access for this user only,
- * and then gets the agent's name by a hard link, which the file system grants to exactly one process. A stale socket of
- * a dead process is renamed first, checked again, and put back if it is another one. Symbolic links are never followed.
+ * and then gets the agent's name by a hard link, which the file system grants to exactly one process. The stale
+ * socket of a dead process is removed under a lock. Symbolic links are never followed.
  */
 import { randomBytes } from "node:crypto";
-import { chmodSync, linkSync, lstatSync, renameSync, rmSync, type Stats } from "node:fs";
+import { chmodSync, closeSync, linkSync, lstatSync, openSync, rmSync, type Stats } from "node:fs";
 import { connect, type Server } from "node:net";
 import { posix } from "node:path";
 import { EarshotError } from "../../protocol/errors.ts";
@@ -18,7 +18,9 @@ export interface Bound {
   held(): boolean;
 }
 
-const MAX_TRIES = 20;
+const MAX_TRIES = 200;
+const LOCK_RETRY_MS = 20;
+const ABANDONED_LOCK_MS = 2_000;
 /** A Unix socket refuses connections when this many are pending (EAGAIN); many listeners may reconnect at once. */
 const BACKLOG = 4_096;
 
@@ -84,19 +86,18 @@ function umask(mask: number): number | undefined {
 
 /** `path` must be in a directory that only this user can access. */
 export async function bindSocket(server: Server, path: string): Promise<Bound> {
-  const temporaryName = () => posix.join(posix.dirname(path), `.${randomBytes(4).toString("hex")}`);
   if (Buffer.byteLength(path) > MAX_PATH_BYTES) {
     throw new EarshotError(
       "path_too_long",
       `${path} is longer than ${MAX_PATH_BYTES} bytes, the limit for the path of a socket. Choose a shorter one.`,
     );
   }
-  const temporary = temporaryName();
+  const temporary = posix.join(posix.dirname(path), `.${randomBytes(4).toString("hex")}`);
   await listenPrivately(server, temporary);
   try {
     chmodSync(temporary, 0o600);
     const mine = lstatSync(temporary);
-    await takeName(path, temporary, temporaryName);
+    await takeName(path, temporary);
     const held = () => {
       const now = statOf(path);
       return now !== undefined && isSameFile(now, mine);
@@ -110,7 +111,7 @@ export async function bindSocket(server: Server, path: string): Promise<Bound> {
   }
 }
 
-async function takeName(path: string, bound: string, temporaryName: () => string): Promise<void> {
+async function takeName(path: string, bound: string): Promise<void> {
   for (let i = 0; i < MAX_TRIES; i++) {
     try {
       linkSync(bound, path);
@@ -123,30 +124,32 @@ async function takeName(path: string, bound: string, temporaryName: () => string
     refuseForeign(path, there);
     const state = await probeSocket(path);
     if (state === "alive" || state === "forbidden") throw inUse(path);
-    if (state === "dead") removeStale(path, temporaryName(), there);
+    if (state === "dead") await removeStale(path, there);
   }
   throw inUse(path);
 }
 
-/** Two processes may find it dead at once, and one may have replaced it by now, so it is checked again after renaming. */
-function removeStale(path: string, renamed: string, dead: Stats): void {
-  // Another process may have taken the name during the probe.
-  const now = statOf(path);
-  if (!now || !isSameFile(now, dead)) return;
+/**
+ * Of two processes that found it dead, the slower one must not remove the faster one's new socket. Names are removed
+ * under a lock only and never replaced, so under the lock the same file is still the dead one.
+ */
+async function removeStale(path: string, dead: Stats): Promise<void> {
+  const lock = posix.join(posix.dirname(path), `.${posix.basename(path)}.lock`);
   try {
-    renameSync(path, renamed);
+    closeSync(openSync(lock, "wx", 0o600));
   } catch (error) {
-    if (codeOf(error) === "ENOENT") return;
-    throw error;
+    if (codeOf(error) !== "EEXIST") throw error;
+    // Held for a few system calls; after seconds its process has died.
+    const made = statOf(lock);
+    if (made && Date.now() - made.mtimeMs > ABANDONED_LOCK_MS) rmSync(lock, { force: true });
+    await new Promise((resolve) => setTimeout(resolve, LOCK_RETRY_MS));
+    return;
   }
   try {
-    // Put back in the same turn of the event loop, so that the name is missing for as short as possible.
-    if (!isSameFile(lstatSync(renamed), dead)) linkSync(renamed, path);
-  } catch (error) {
-    // Another process has the name now; the renamed one notices by `held`.
-    if (codeOf(error) !== "EEXIST") throw error;
+    const now = statOf(path);
+    if (now && isSameFile(now, dead)) rmSync(path, { force: true });
   } finally {
-    rmSync(renamed, { force: true });
+    rmSync(lock, { force: true });
   }
 }
 
