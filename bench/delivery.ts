@@ -1,6 +1,6 @@
 /**
  * What delivery costs, from the log to a sink in memory, on a clock the benchmark moves. Costs are CPU time of this
- * process, at the margin: what one more delivery, or one more shape, adds to a hall that is already busy. The unit is
+ * process, at the margin: what one more delivery, or one more shape, adds to a server that is already busy. The unit is
  * one JSON.stringify of an event of the same log, measured in the same trial. Half of the listeners have a budget that
  * binds, half come late and one by one; both halves overlap. A delivery is an event handed to a sink.
  */
@@ -9,7 +9,7 @@ import { runInNewContext } from "node:vm";
 import type { Terms } from "../src/protocol/negotiate.ts";
 import { SENTENCE, WORD } from "../src/text/segmenter/scan-state.ts";
 import { createSegmenter } from "../src/text/segmenter/segmenter.ts";
-import { createHall, fill } from "./_hall.ts";
+import { createFanOut, fill } from "./_fan-out.ts";
 import { median, print } from "./_report.ts";
 import { createRandom, distinctShape, type Event, mixedRates, type Script, writeScript } from "./_session.ts";
 
@@ -34,12 +34,12 @@ interface Measured {
 const SETTLED_MS = 2000;
 
 async function measure(script: Script, listeners: readonly Terms[], seconds: number): Promise<Measured> {
-  const hall = createHall();
-  await fill(hall, script, listeners, SETTLED_MS);
-  const before = { ...hall.tally };
+  const fanOut = createFanOut();
+  await fill(fanOut, script, listeners, SETTLED_MS);
+  const before = { ...fanOut.tally };
   collect();
-  const ns = await cpuNanoseconds(() => hall.play(script, SETTLED_MS, SETTLED_MS + seconds * 1000));
-  const { deliveries, bytes, notices } = hall.tally;
+  const ns = await cpuNanoseconds(() => fanOut.play(script, SETTLED_MS, SETTLED_MS + seconds * 1000));
+  const { deliveries, bytes, notices } = fanOut.tally;
   return {
     ns,
     deliveries: deliveries - before.deliveries,
@@ -140,11 +140,11 @@ async function serializations(): Promise<number> {
     ...WHOLE,
     chunks: 5,
   });
-  const hall = createHall();
-  await fill(hall, script, crowd(1000, mixedRates), SETTLED_MS, 1);
-  const before = { ...hall.tally };
-  await hall.play(script, SETTLED_MS, SETTLED_MS + seconds * 1000);
-  return (100 * (hall.tally.written - before.written)) / (hall.tally.deliveries - before.deliveries);
+  const fanOut = createFanOut();
+  await fill(fanOut, script, crowd(1000, mixedRates), SETTLED_MS, 1);
+  const before = { ...fanOut.tally };
+  await fanOut.play(script, SETTLED_MS, SETTLED_MS + seconds * 1000);
+  return (100 * (fanOut.tally.written - before.written)) / (fanOut.tally.deliveries - before.deliveries);
 }
 
 async function heapPerIdleListener(): Promise<{ bytes: number; join_us: number }> {
@@ -154,16 +154,16 @@ async function heapPerIdleListener(): Promise<{ bytes: number; join_us: number }
   const bytes: number[] = [];
   const joins: number[] = [];
   for (let i = 0; i < 3; i++) {
-    const hall = createHall();
-    hall.join(listeners[0]!);
-    await hall.play(script, 0, 1000);
+    const fanOut = createFanOut();
+    fanOut.join(listeners[0]!);
+    await fanOut.play(script, 0, 1000);
     const attached = new Array<unknown>(size);
     collect();
     const before = process.memoryUsage().heapUsed;
     const ns = await cpuNanoseconds(() => {
-      for (const [index, terms] of listeners.entries()) attached[index] = hall.join(terms);
+      for (const [index, terms] of listeners.entries()) attached[index] = fanOut.join(terms);
     });
-    hall.advance(600_000);
+    fanOut.advance(600_000);
     collect();
     bytes.push((process.memoryUsage().heapUsed - before) / attached.length);
     joins.push(ns / 1000 / size);

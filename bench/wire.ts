@@ -24,8 +24,8 @@
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { median, print } from "./_report.ts";
-import { KINDS as ALL, type Go, type Kind, type Mode, type Moments, serverProcess } from "./_wire-halls.ts";
-import { clientProcess } from "./_wire-listeners.ts";
+import { clientProcess } from "./_wire-clients.ts";
+import { KINDS as ALL, type Go, type Kind, type Mode, type Moments, serverProcess } from "./_wire-servers.ts";
 
 const CLIENTS = Number(process.env["WIRE_CLIENTS"] ?? 800);
 const EVENTS = Number(process.env["WIRE_EVENTS"] ?? 80);

@@ -9,11 +9,11 @@ import { root } from "./run.mjs";
 /** What the element alone may weigh, min+gzip. */
 export const MOST_BYTES = 40 * 1024;
 
-/** Transports no browser has, and keys only a program of its own would pin. */
-const ELSEWHERE = /(?:transports\/(?:grpc|ipc|stdio)\/client|(?:^\.|subscriber)\/trust)\.(?:ts|js)$/;
+/** Modules that a page does not load: transports no browser has, and checks of signatures. */
+const NOT_FOR_PAGES = /(?:transports\/(?:grpc|ipc|stdio)\/client|(?:^\.|subscriber)\/trust)\.(?:ts|js)$/;
 
-/** Written for people, shipped without the blanks. */
-const packed = (css) =>
+/** Removes white space that styles need only for their readers. */
+const minifyCss = (css) =>
   css
     .replaceAll(/\s*([{};,])\s*|(:) |^\s+/gu, "$1$2")
     .replaceAll(";}", "}")
@@ -27,12 +27,15 @@ const forPages = {
       path: join(root, "src/web/catalogs-on-demand.ts"),
     }));
     bundler.onLoad({ filter: /web\/styles\.(?:ts|js)$/ }, ({ path }) => ({
-      contents: readFileSync(path, "utf8").replaceAll(/`[^`]*`/gu, packed),
+      contents: readFileSync(path, "utf8").replaceAll(/`[^`]*`/gu, minifyCss),
       loader: "ts",
     }));
-    bundler.onResolve({ filter: /^ws$/ }, () => ({ path: "ws", namespace: "elsewhere" }));
-    bundler.onResolve({ filter: ELSEWHERE }, ({ path }) => ({ path, namespace: "elsewhere" }));
-    bundler.onLoad({ filter: /.*/, namespace: "elsewhere" }, () => ({ contents: "export {}", loader: "js" }));
+    bundler.onResolve({ filter: /^ws$/ }, () => ({ path: "ws", namespace: "not-for-pages" }));
+    bundler.onResolve({ filter: NOT_FOR_PAGES }, ({ path }) => ({ path, namespace: "not-for-pages" }));
+    bundler.onLoad({ filter: /.*/, namespace: "not-for-pages" }, () => ({
+      contents: "export {}",
+      loader: "js",
+    }));
   },
 };
 

@@ -30,8 +30,8 @@ export const bundleForBrowser = (entry) => bundle({ entryPoints: [join(root, ent
 
 /** `subscribe` as a page loads it: SSE and WebSocket in it, what only Node has and what checks signatures left outside. */
 const SUBSCRIBE_LIMIT = 20 * 1024;
-const elsewhere = {
-  name: "elsewhere",
+const notForPages = {
+  name: "not-for-pages",
   setup: ({ onResolve }) =>
     onResolve(
       { filter: /(?:transports\/(?:ipc|stdio|grpc)\/client|(?:^\.|subscriber)\/trust)\.ts$|^ws$/ },
@@ -46,7 +46,7 @@ const from = (folder, contents, plugins = []) =>
 
 /** The size of `subscribe`, next to what other protocols' clients weigh (packages of bench/). */
 export async function findSubscribeSize() {
-  const ours = await from(".", 'export { subscribe } from "./src/subscriber/index.ts";', [elsewhere]);
+  const ours = await from(".", 'export { subscribe } from "./src/subscriber/index.ts";', [notForPages]);
   const agUi = await from("bench", 'export { HttpAgent } from "@ag-ui/client";');
   const mcp = await from(
     "bench",

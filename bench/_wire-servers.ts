@@ -1,4 +1,4 @@
-/** The servers' side of the wire benchmark: one hall for each contender, in a process of its own. */
+/** The servers' side of the wire benchmark: one server for each contender, in a process of its own. */
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
@@ -27,7 +27,7 @@ export const KINDS = [
 ] as const;
 export type Kind = (typeof KINDS)[number];
 
-interface Hall {
+interface BenchServer {
   /** Where the listeners go: a port, or a socket's path. */
   readonly at: string;
   readonly token?: string;
@@ -61,14 +61,14 @@ type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 const nothing: Handler = (_, response) => void response.end();
 
 /** As its guide shows it, on WebSocket alone: an event is encoded once for all. */
-async function socketIo(options: Partial<ServerOptions>): Promise<Hall> {
+async function socketIo(options: Partial<ServerOptions>): Promise<BenchServer> {
   const server = createServer(nothing);
-  const hall = new SocketIoServer(server, { transports: ["websocket"], ...options });
-  return { at: await listen(server), send: (n) => void hall.emit("aaep.event", withId(n)) };
+  const io = new SocketIoServer(server, { transports: ["websocket"], ...options });
+  return { at: await listen(server), send: (n) => void io.emit("aaep.event", withId(n)) };
 }
 
 /** Ours: handshake, log, delivery, and the way that is measured. */
-async function earshot(way: "http" | "unix" | "grpc"): Promise<Hall> {
+async function earshot(way: "http" | "unix" | "grpc"): Promise<BenchServer> {
   const producer = createProducer({
     agent_id: "bench",
     hub: { maxSubscriptionsPerPrincipal: 100_000, maxSubscriptions: 100_000 },
@@ -87,7 +87,7 @@ async function earshot(way: "http" | "unix" | "grpc"): Promise<Hall> {
   return { at: addresses[way], token: serving.token!, send: (n) => void hubOf(producer).append(eventOf(n)) };
 }
 
-export const HALLS: Record<Kind, () => Promise<Hall>> = {
+export const SERVERS: Record<Kind, () => Promise<BenchServer>> = {
   /** Bytes that are ready, written to bare sockets: what Node and the system take at least, whoever asks them to. */
   async floor() {
     const sockets = new Set<Socket>();
@@ -177,11 +177,11 @@ async function idle(): Promise<number> {
 }
 
 export async function serverProcess(kind: Kind): Promise<void> {
-  const hall = await HALLS[kind]();
+  const contender = await SERVERS[kind]();
   let said: Moments = {};
   const say = (n: number) => {
     said[n] = Date.now();
-    hall.send(n);
+    contender.send(n);
   };
   const send = ({ events, mode, from }: Go, finished: Promise<void>) => {
     const tick = async (n: number) => {
@@ -211,5 +211,5 @@ export async function serverProcess(kind: Kind): Promise<void> {
     const { user, system } = process.cpuUsage(start);
     process.send!({ user, system, said });
   });
-  process.send!({ ready: { at: hall.at, token: hall.token } });
+  process.send!({ ready: { at: contender.at, token: contender.token } });
 }

@@ -8,7 +8,7 @@ import { WebSocket } from "ws";
 import { createLengthPrefixDecoder, encodeLengthPrefix } from "../src/framing/length-prefix.ts";
 import { createLineDecoder, encodeLine } from "../src/framing/ndjson.ts";
 import { decodeJson, encodeAaepMessage } from "../src/transports/grpc/protobuf.ts";
-import type { Kind, Moments } from "./_wire-halls.ts";
+import type { Kind, Moments } from "./_wire-servers.ts";
 
 const ASK = JSON.stringify({
   type: "subscription.request",

@@ -1,4 +1,4 @@
-/** A hall of listeners: log, store and engine on a clock the benchmark moves, with sinks that count. */
+/** Fan-out to many subscriptions: log, store and engine on a clock the benchmark moves, with sinks that count. */
 import { Engine } from "../src/delivery/engine.ts";
 import type { LaneDelivery } from "../src/delivery/lane.ts";
 import { createLog } from "../src/hub/log.ts";
@@ -36,7 +36,7 @@ class CountingSink {
   }
 }
 
-export function createHall() {
+export function createFanOut() {
   const tally: Tally = { deliveries: 0, bytes: 0, written: 0, notices: 0 };
   const random = createRandom(5);
   const store = createMemoryStore({ random: (length) => Uint8Array.from({ length }, () => random() * 256) });
@@ -73,11 +73,11 @@ export function createHall() {
   };
 }
 
-export type Hall = ReturnType<typeof createHall>;
+export type FanOut = ReturnType<typeof createFanOut>;
 
 /** A share of the listeners comes late, one by one, at any millisecond until `until`; the rest is there from the start. */
 export async function fill(
-  hall: Hall,
+  fanOut: FanOut,
   script: Script,
   listeners: readonly Terms[],
   until: number,
@@ -87,15 +87,15 @@ export async function fill(
   const late: { at: number; terms: Terms }[] = [];
   for (const [index, terms] of listeners.entries()) {
     // Neither half of the budgets is always the late one.
-    if ((index % 4) / 4 < 1 - late_share) hall.join(terms);
+    if ((index % 4) / 4 < 1 - late_share) fanOut.join(terms);
     else late.push({ at: 1 + Math.floor(random() * (until - 1)), terms });
   }
   late.sort((a, b) => a.at - b.at);
   let from = 0;
   for (const { at, terms } of late) {
-    if (at > from) await hall.play(script, from, at);
+    if (at > from) await fanOut.play(script, from, at);
     from = at;
-    hall.join(terms);
+    fanOut.join(terms);
   }
-  await hall.play(script, from, until);
+  await fanOut.play(script, from, until);
 }
