@@ -22,7 +22,7 @@ export class EventOrder {
   readonly #next = new Map<string, number>();
   #held: HeldEvent[] = [];
 
-  /** The events to announce now, in order. Ids and numbers are kept per source, so agents cannot interfere. */
+  /** The events to announce now, in order. Numbers are kept per source, so that agents cannot interfere with each other. */
   take(event: AgentEvent, now: number, source = ""): AgentEvent[] {
     const { sequence_number: number } = event;
     if (number === undefined) return [event];
