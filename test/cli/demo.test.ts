@@ -268,7 +268,7 @@ describe("earshot demo without a terminal", () => {
     [["--speed", "0"], '--speed needs a number above 0 and up to 1000, such as 2 or 0.5, not "0".'],
     [["--speed", "fast"], "--speed needs a number above 0"],
     [["--scenario", "flod"], 'There is no scenario "flod". Did you mean "flood"?'],
-    [["--lang", "!"], "--lang takes a language tag"],
+    [["--lang", "!"], "--lang needs a language tag"],
     [["please"], 'demo takes no arguments, but got "please".'],
   ])("%j is refused with a sentence", async (flags, says) => {
     const { code, err, out } = await earshot(["demo", ...flags]);

@@ -184,7 +184,7 @@ describe("earshot listen says what is wrong, and what to do", () => {
     ["cells", ["--braille", "wide"], 2, /--braille needs a whole number from 8 to 200, not "wide"/],
     ["rate", ["--rate", "5"], 2, /--rate needs a whole number from 80 to 450/],
     ["verbosity", ["--verbosity", "chatty"], 2, /--verbosity needs terse, normal or detailed/],
-    ["language", ["--lang", "not a tag"], 2, /--lang takes a language tag such as en, es or pt-BR/],
+    ["language", ["--lang", "not a tag"], 2, /--lang needs a language tag such as en, es or pt-BR/],
   ];
   it.each(wrong)("%s", async (_, argv, exit, says) => {
     const { code, err, out } = await earshot(["listen", ...argv], "", terminal({ env: env() }));

@@ -64,7 +64,7 @@ export function asTag(text: string): string {
   try {
     return Intl.getCanonicalLocales(text.replaceAll("_", "-"))[0]!;
   } catch {
-    throw usage(`--lang takes a language tag such as en, es or pt-BR, not "${text}".`);
+    throw usage(`--lang needs a language tag such as en, es or pt-BR, not "${text}".`);
   }
 }
 
