@@ -6,6 +6,7 @@ import { createProducer, hubOf } from "../../src/producer/producer.ts";
 import { checkStream } from "../../src/protocol/lifecycle.ts";
 import { createMemoryStore } from "../../src/stores/memory.ts";
 import { createFakeClock } from "../../src/testing/clock.ts";
+import { cpuMs } from "../support/cpu.ts";
 import { expectValid, TRANSFER } from "../support/driver.ts";
 import { Lives, Phone } from "./lives.ts";
 
@@ -899,9 +900,9 @@ describe("a store with a long history", () => {
       event: { ...event, event_id: `evt_${i}`, position: 13 * (i + 1) },
     }));
     await store.append(more as never);
-    const begun = performance.now();
+    const begun = cpuMs();
     const again = createProducer({ agent_id: "com.example.writer", clock, store });
-    expect(performance.now() - begun).toBeLessThan(2_000);
+    expect(cpuMs() - begun).toBeLessThan(2_000);
     expect(again.interrupted).toHaveLength(1);
   });
 });

@@ -3,6 +3,7 @@ import { connect as connectHttp2 } from "node:http2";
 import { connect as connectTcp, type Socket } from "node:net";
 import { describe, expect, it } from "vitest";
 import type { Serving } from "../../src/server/serve.ts";
+import { cpuMs } from "../support/cpu.ts";
 import {
   ask,
   asked,
@@ -523,9 +524,9 @@ describe("patterns on the way in", () => {
     ];
     for (const value of nasty) {
       for (const body of places(value)) {
-        const began = performance.now();
+        const began = cpuMs();
         await subscribe(server, body);
-        expect(performance.now() - began).toBeLessThan(1_000);
+        expect(cpuMs() - began).toBeLessThan(1_000);
       }
     }
     const headers = [
@@ -537,9 +538,9 @@ describe("patterns on the way in", () => {
       { traceparent: `00-${"0".repeat(8_000)}` },
     ];
     for (const header of headers) {
-      const began = performance.now();
+      const began = cpuMs();
       await call(`${server.http}/aaep/v1/subscriptions`, { method: "POST", headers: header, body: REQUEST });
-      expect(performance.now() - began).toBeLessThan(500);
+      expect(cpuMs() - began).toBeLessThan(500);
     }
   });
 });

@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { neutralize, speakMarkdown } from "../../src/subscriber/announcer.ts";
 import { splitSentences } from "../../src/text/fallback-sentences.ts";
+import { cpuMs } from "../support/cpu.ts";
 import { eventsOf, TestListener } from "./support.ts";
 
 const clean = (text: string, language?: string) => neutralize(text, language);
@@ -411,12 +412,12 @@ describe("markdown, read aloud", () => {
       fc.property(fc.stringMatching(/^[`*_[\]()#>|~\-\n a1!<]{0,200}$/), (text) => void speakMarkdown(text)),
       { numRuns: 500 },
     );
-    const began = performance.now();
+    const began = cpuMs();
     speakMarkdown(`${"[".repeat(20_000)}${"*".repeat(20_000)}${"`".repeat(20_000)}`);
     speakMarkdown("[![".repeat(20_000));
     speakMarkdown("`a``b```c".repeat(10_000));
     speakMarkdown(`${">".repeat(20_000)} a`);
-    expect(performance.now() - began).toBeLessThan(5_000);
+    expect(cpuMs() - began).toBeLessThan(5_000);
   });
 });
 
