@@ -226,7 +226,7 @@ describe("a line over gRPC that drops", () => {
     const transport = createGrpcClient({
       url: here.server.address,
       token: here.server.token!,
-      deadlineMs: 150,
+      deadlineMs: 400,
     });
     const listener = await new Subscriber(transport, {
       random: () => 0,
