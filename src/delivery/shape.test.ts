@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { createWriter } from "../../test/support/legal-session.ts";
 import { termsOf } from "../../test/support/terms.ts";
-import { REGISTRY } from "../../test/support/world.ts";
+import { REGISTRY } from "../../test/support/delivery-harness.ts";
 import { parseValue } from "../protocol/parse.ts";
 import { type AgentEvent, type Capabilities, CORE_CONTEXT } from "../protocol/types.ts";
 import { applyShape, shapeOf, variantsOf } from "./shape.ts";

@@ -13,7 +13,7 @@ import { Deduplicator } from "../../src/subscriber/deduplicate.ts";
 import { asBytes, MANIFEST_PATH, SUBSCRIBE_PATH } from "../../src/transports/grpc/library.ts";
 import { decodeJson, encodeAaepMessage } from "../../src/transports/grpc/protobuf.ts";
 import { closeOf } from "../../src/transports/grpc/status.ts";
-import { bearerOf, byBearer, LOCAL } from "../http/hall.ts";
+import { bearerOf, byBearer, LOCAL } from "../http/test-server.ts";
 import type { Driver, EarOptions, Wire } from "../support/driver.ts";
 import { REQUEST } from "./support.ts";
 

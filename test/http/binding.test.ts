@@ -5,9 +5,8 @@ import { WebSocket } from "ws";
 import { hubOf } from "../../src/producer/producer.ts";
 import type { Principal } from "../../src/protocol/principal.ts";
 import { useVirtualTime } from "../support/time.ts";
-import { type Caller, type Frame, requestWith, TRANSPORTS } from "./callers.ts";
-import { LOCAL } from "./hall.ts";
-import { closeAll, open } from "./open.ts";
+import { type Frame, type RawClient, requestWith, TRANSPORTS } from "./raw-clients.ts";
+import { closeAll, LOCAL, open } from "./test-server.ts";
 
 afterEach(closeAll);
 
@@ -28,21 +27,21 @@ const TRANSFER = {
   action: "Transfer 500 dollars to savings.",
   consequence: "The money moves at once.",
 } as const;
-const idOf = ({ answer }: Caller): string => (answer as { subscription_id: string }).subscription_id;
-const replyTo = (question: Frame, caller: Caller, decision = "accept") => ({
+const idOf = ({ answer }: RawClient): string => (answer as { subscription_id: string }).subscription_id;
+const replyTo = (question: Frame, caller: RawClient, decision = "accept") => ({
   type: "confirmation.reply",
   reply_token: question.json.reply_token,
   decision,
   subscription_id: idOf(caller),
   timestamp: new Date().toISOString(),
 });
-const eventsOf = (caller: Caller) => caller.frames.filter(({ name }) => name === "aaep.event");
+const eventsOf = (caller: RawClient) => caller.frames.filter(({ name }) => name === "aaep.event");
 const isText = (end: string) => (frame: Frame) => String(frame.json.chunk ?? "").endsWith(end);
 
 describe.each(TRANSPORTS)("over %s", (transport, call) => {
   it("a request is always answered, and a rejection says why in the binding's own way too: HS-04 (CON-64, CON-65)", async () => {
-    const { hall } = await open({ hub: { maxSubscriptionsPerPrincipal: 1 } });
-    const accepted = await call(hall);
+    const { server } = await open({ hub: { maxSubscriptionsPerPrincipal: 1 } });
+    const accepted = await call(server);
     expect(accepted.answer).toMatchObject({
       type: "subscription.accepted",
       producer: { agent_id: "com.example.planner" },
@@ -67,7 +66,7 @@ describe.each(TRANSPORTS)("over %s", (transport, call) => {
       [requestWith(), LOCAL, "rate_limit", 429],
     ];
     for (const [request, principal, reason_code, status] of rejections) {
-      const rejected = await call(hall, { request, principal });
+      const rejected = await call(server, { request, principal });
       expect(rejected.answer).toMatchObject({ type: "subscription.rejected", reason_code });
       if (transport === "websocket") expect(await rejected.ended).toMatchObject({ code: 4001 });
       else expect(rejected.posted!.status).toBe(status);
@@ -77,8 +76,8 @@ describe.each(TRANSPORTS)("over %s", (transport, call) => {
   });
 
   it("events come in order and byte for byte, one message per frame, whatever is in them: TRN-01, TRN-02, TRN-03, WS-03", async () => {
-    const { agent, hall } = await open();
-    const [one, two] = [await call(hall), await call(hall)];
+    const { agent, server } = await open();
+    const [one, two] = [await call(server), await call(server)];
     const session = agent.start({ summary: "Zeilen\nund \u2028 Trenner: ọmọ 👩‍👩‍👧" });
     for (let i = 0; i < 20; i++)
       void session.progress({
@@ -97,8 +96,8 @@ describe.each(TRANSPORTS)("over %s", (transport, call) => {
   });
 
   it("messages of 64 KiB pass in both directions, and so do those of nearly a megabyte: TRN-12, LIM-08", async () => {
-    const { agent, hall } = await open();
-    const caller = await call(hall);
+    const { agent, server } = await open();
+    const caller = await call(server);
     const session = agent.start({ summary: "Long." });
     const { json: started } = await caller.untilType("aaep:agent.session.started");
     for (const size of [65_536, 1_000_000]) {
@@ -114,7 +113,7 @@ describe.each(TRANSPORTS)("over %s", (transport, call) => {
       const { json } = await caller.until((frame) => frame.json.tool_call_id === `call_${size}`);
       expect(json.args_summary).toBe(filler);
       const request = requestWith({ extensions: { "com.example": { filler } } });
-      expect((await call(hall, { request, principal: { ...LOCAL, id: `big-${size}` } })).answer.type).toBe(
+      expect((await call(server, { request, principal: { ...LOCAL, id: `big-${size}` } })).answer.type).toBe(
         "subscription.accepted",
       );
     }
@@ -122,8 +121,8 @@ describe.each(TRANSPORTS)("over %s", (transport, call) => {
   });
 
   it("a question is answered on the way back, and only once: TRN-09 (CON-11)", async () => {
-    const { agent, hall } = await open();
-    const caller = await call(hall);
+    const { agent, server } = await open();
+    const caller = await call(server);
     const ran: unknown[] = [];
     const done = agent.run({ summary: "Saving." }, (session) =>
       session.tool(TRANSFER, (params) => void ran.push(params)),
@@ -135,15 +134,15 @@ describe.each(TRANSPORTS)("over %s", (transport, call) => {
     await caller.untilType("aaep:agent.session.completed");
     if (transport === "sse") expect(posted!.status).toBe(204);
     const again = await caller.send(replyTo(question, caller, "reject"));
-    await hall.settle();
+    await server.settle();
     expect(ran).toHaveLength(1);
     if (again) expect(again).toMatchObject({ status: 400, body: '{"error":"reply_not_accepted"}' });
   });
 
   it("every reply that does not count looks the same, byte for byte: CNF-16 (CON-11, A02)", async () => {
-    const { agent, hall } = await open();
-    const caller = await call(hall);
-    const other = await call(hall, { principal: { ...LOCAL, id: "other" } });
+    const { agent, server } = await open();
+    const caller = await call(server);
+    const other = await call(server, { principal: { ...LOCAL, id: "other" } });
     void agent.run({ summary: "Saving." }, (session) => session.tool(TRANSFER, () => "ran"));
     const question = await caller.untilType("aaep:agent.awaiting.confirmation");
     const reply = replyTo(question, caller);
@@ -164,7 +163,7 @@ describe.each(TRANSPORTS)("over %s", (transport, call) => {
     ];
     if (transport === "sse") {
       const answers = [];
-      for (const message of wrong) answers.push(await hall.post("/replies", message));
+      for (const message of wrong) answers.push(await server.post("/replies", message));
       expect(
         new Set(
           answers.map(({ status, body, headers }) =>
@@ -176,7 +175,7 @@ describe.each(TRANSPORTS)("over %s", (transport, call) => {
     } else {
       const { length } = caller.frames;
       for (const message of wrong) await caller.send(message);
-      await hall.settle();
+      await server.settle();
       expect(caller.frames).toHaveLength(length);
     }
     await caller.send(reply);
@@ -184,8 +183,8 @@ describe.each(TRANSPORTS)("over %s", (transport, call) => {
   });
 
   it("renegotiating is answered in place, and a rejected one ends the subscription (CON-64, CON-65)", async () => {
-    const { agent, hall } = await open();
-    const caller = await call(hall);
+    const { agent, server } = await open();
+    const caller = await call(server);
     const change = (capabilities: object) => ({
       type: "subscription.renegotiate",
       subscription_id: idOf(caller),
@@ -210,8 +209,8 @@ describe.each(TRANSPORTS)("over %s", (transport, call) => {
   });
 
   it("a listener leaves by a message, and the line ends with it: TRN-07", async () => {
-    const { agent, hall } = await open();
-    const caller = await call(hall);
+    const { agent, server } = await open();
+    const caller = await call(server);
     const posted = await caller.send({
       type: "subscription.close",
       subscription_id: idOf(caller),
@@ -223,8 +222,8 @@ describe.each(TRANSPORTS)("over %s", (transport, call) => {
   });
 
   it("the agent's own end of it is said first, with the reason and what to do: TRN-07, HS-19", async () => {
-    const { agent, hall } = await open();
-    const caller = await call(hall);
+    const { agent, server } = await open();
+    const caller = await call(server);
     hubOf(agent).closeAll("producer_shutdown", "The agent is shutting down.");
     const { code, reason } = await caller.ended;
     const close = caller.frames.find(({ json }) => json.type === "subscription.close")!;
@@ -244,9 +243,9 @@ describe.each(TRANSPORTS)("over %s", (transport, call) => {
   });
 
   it("a line that drops without a word is noticed by both, and frees what it held: TRN-07, TRN-08, HS-20", async () => {
-    const { agent, hall } = await open({ hub: { graceSeconds: 0, resumeSeconds: 0 } });
-    const caller = await call(hall);
-    const other = await call(hall);
+    const { agent, server } = await open({ hub: { graceSeconds: 0, resumeSeconds: 0 } });
+    const caller = await call(server);
+    const other = await call(server);
     const asked = agent.run({ summary: "Saving." }, (session) => session.tool(TRANSFER, () => "ran"));
     const [question] = await Promise.all(
       [caller, other].map((one) => one.untilType("aaep:agent.awaiting.confirmation")),
@@ -260,8 +259,8 @@ describe.each(TRANSPORTS)("over %s", (transport, call) => {
   });
 
   it("goes on exactly after the last event, without a word twice: TRN-05, SSE-05, WS-06 (CON-16)", async () => {
-    const { agent, hall } = await open();
-    const first = await call(hall, { request: EXTENDED });
+    const { agent, server } = await open();
+    const first = await call(server, { request: EXTENDED });
     const session = agent.start({ summary: "Reading." });
     await session.say("One. ");
     await session.say("Two. ");
@@ -270,7 +269,7 @@ describe.each(TRANSPORTS)("over %s", (transport, call) => {
     await first.ended;
     await session.say("Three. ");
     await session.complete();
-    const second = await call(hall, {
+    const second = await call(server, {
       request: EXTENDED,
       resume: { subscription_id: idOf(first), last_event_id: json.event_id },
     });
@@ -282,12 +281,12 @@ describe.each(TRANSPORTS)("over %s", (transport, call) => {
   });
 
   it("a line that dropped before anything was heard has missed nothing when it comes back: TRN-05, HS-20", async () => {
-    const { agent, hall } = await open();
-    const first = await call(hall, { request: EXTENDED });
+    const { agent, server } = await open();
+    const first = await call(server, { request: EXTENDED });
     first.drop();
     await first.ended;
     await agent.run({ summary: "Reading." }, (session) => session.say("Said in between. "));
-    const second = await call(hall, { request: EXTENDED, resume: { subscription_id: idOf(first) } });
+    const second = await call(server, { request: EXTENDED, resume: { subscription_id: idOf(first) } });
     await agent.run({ summary: "After." }, () => {});
     await second.until(({ json }) => json.summary_normal === "After.");
     expect(
@@ -298,7 +297,7 @@ describe.each(TRANSPORTS)("over %s", (transport, call) => {
   });
 
   it("a place that is not ours, forged or too old is answered with where things stand, and a gap: SSE-06 (F20, CON-26)", async () => {
-    const { agent, hall } = await open();
+    const { agent, server } = await open();
     const session = agent.start({ summary: "Reading." });
     await session.say("One. ");
     const ids = [
@@ -308,10 +307,10 @@ describe.each(TRANSPORTS)("over %s", (transport, call) => {
       `evt_${"Z".repeat(40)}`,
     ];
     for (const last_event_id of ids) {
-      const first = await call(hall, { request: EXTENDED });
+      const first = await call(server, { request: EXTENDED });
       first.drop();
       await first.ended;
-      const caller = await call(hall, {
+      const caller = await call(server, {
         request: EXTENDED,
         resume: { subscription_id: idOf(first), last_event_id },
       });
@@ -329,9 +328,9 @@ describe.each(TRANSPORTS)("over %s", (transport, call) => {
   });
 
   it("a second line for one subscription takes over, and the first is told: TRN-18", async () => {
-    const { agent, hall } = await open();
-    const first = await call(hall, { request: EXTENDED });
-    const second = await call(hall, { request: EXTENDED, resume: { subscription_id: idOf(first) } });
+    const { agent, server } = await open();
+    const first = await call(server, { request: EXTENDED });
+    const second = await call(server, { request: EXTENDED, resume: { subscription_id: idOf(first) } });
     const { code, reason } = await first.ended;
     if (transport === "websocket")
       expect({ code, reason }).toEqual({
@@ -346,25 +345,25 @@ describe.each(TRANSPORTS)("over %s", (transport, call) => {
   });
 
   it("somebody else's subscription cannot be opened or resumed, and looks like one that never was (SEC-13)", async () => {
-    const { agent, hall } = await open();
-    const mine = await call(hall, { request: EXTENDED });
+    const { agent, server } = await open();
+    const mine = await call(server, { request: EXTENDED });
     const thief = { ...LOCAL, id: "thief" };
-    const stolen = await call(hall, {
+    const stolen = await call(server, {
       request: EXTENDED,
       principal: thief,
       resume: { subscription_id: idOf(mine) },
     }).catch((error: Error) => error);
     if (transport === "sse") expect(stolen).toMatchObject({ message: "The stream was refused with 410." });
-    else expect(idOf(stolen as Caller)).not.toBe(idOf(mine));
+    else expect(idOf(stolen as RawClient)).not.toBe(idOf(mine));
     void agent.run({ summary: "Hello." }, () => {});
     await mine.untilType("aaep:agent.session.completed");
   });
 
   it("a credential that runs out ends the line, and says to sign in again (F18)", async () => {
-    const { hall } = await open();
+    const { server } = await open();
     const time = useVirtualTime();
     const expiresAt = Date.now() + 60_000;
-    const caller = await call(hall, { principal: { ...LOCAL, expiresAt } });
+    const caller = await call(server, { principal: { ...LOCAL, expiresAt } });
     await time.skip(60_000);
     const { code, reason } = await caller.ended;
     expect(Date.now()).toBeGreaterThanOrEqual(expiresAt);
@@ -381,15 +380,17 @@ describe.each(TRANSPORTS)("over %s", (transport, call) => {
   });
 
   it("a listener without credentials is refused before anything is read: TRN-10", async () => {
-    const { agent, hall } = await open();
+    const { agent, server } = await open();
     if (transport === "sse") {
-      const posted = await hall.post("/subscriptions", "not even JSON", LOCAL, { authorization: "Bearer x" });
+      const posted = await server.post("/subscriptions", "not even JSON", LOCAL, {
+        authorization: "Bearer x",
+      });
       expect(posted).toMatchObject({
         status: 401,
         headers: { "www-authenticate": expect.stringMatching(/^Bearer/) },
       });
     } else {
-      const socket = new WebSocket(`ws://127.0.0.1:${hall.port}/aaep/v1/ws`, "aaep.v1");
+      const socket = new WebSocket(`ws://127.0.0.1:${server.port}/aaep/v1/ws`, "aaep.v1");
       expect(await new Promise((resolve) => socket.on("close", resolve))).toBe(4002);
     }
     expect(agent.subscriptions).toBe(0);

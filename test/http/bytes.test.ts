@@ -3,17 +3,16 @@ import { connect as connectHttp2, createServer as createHttp2Server } from "node
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import type { Principal } from "../../src/protocol/principal.ts";
-import { requestWith } from "./callers.ts";
-import { bearerOf, byBearer, type Hall, LOCAL } from "./hall.ts";
-import { closeAll, open } from "./open.ts";
+import { requestWith } from "./raw-clients.ts";
+import { bearerOf, byBearer, closeAll, LOCAL, open, type TestServer } from "./test-server.ts";
 
 afterEach(closeAll);
 
 const SAID = "naïve 日本 👋. ";
 const PLAIN = /^: connected\nretry: \d+\n\n(?:(?:[a-z]+: [^\n]*\n)+\n)+$/;
-const subscribe = async (hall: Hall): Promise<string> => {
+const subscribe = async (server: TestServer): Promise<string> => {
   const capabilities = { coalesce_boundaries: ["none"] };
-  const { body } = await hall.post("/subscriptions", requestWith({ capabilities }));
+  const { body } = await server.post("/subscriptions", requestWith({ capabilities }));
   return JSON.parse(body).subscription_id;
 };
 const get = (id: string, version: string, principal: Principal = LOCAL, host = "127.0.0.1") =>
@@ -21,11 +20,11 @@ const get = (id: string, version: string, principal: Principal = LOCAL, host = "
 
 /** All that comes on a connection until it ends. */
 const talk = (
-  hall: Hall,
+  server: TestServer,
   sent: string,
   meanwhile: (socket: { readonly raw: string }) => void,
 ): Promise<string> => {
-  const socket = hall.dial();
+  const socket = server.dial();
   const heard = { raw: "" };
   socket.setEncoding("utf8").on("data", (part: string) => {
     heard.raw += part;
@@ -74,8 +73,8 @@ describe("a stream", () => {
   };
 
   it("is chunked over HTTP/1.1, to its very end: SSE-03", async () => {
-    const { agent, hall } = await open();
-    const raw = await talk(hall, get(await subscribe(hall), "1.1"), speak(agent));
+    const { agent, server } = await open();
+    const raw = await talk(server, get(await subscribe(server), "1.1"), speak(agent));
     const [head, ...rest] = raw.split("\r\n\r\n");
     expect(head).toMatch(/transfer-encoding: chunked/i);
     const text = unchunked(rest.join("\r\n\r\n"));
@@ -84,8 +83,8 @@ describe("a stream", () => {
   });
 
   it("is plain over HTTP/1.0, which knows no chunks", async () => {
-    const { agent, hall } = await open();
-    const raw = await talk(hall, get(await subscribe(hall), "1.0"), speak(agent));
+    const { agent, server } = await open();
+    const raw = await talk(server, get(await subscribe(server), "1.0"), speak(agent));
     const [head, ...rest] = raw.split("\r\n\r\n");
     expect(head).not.toMatch(/transfer-encoding/i);
     expect(rest.join("\r\n\r\n")).toMatch(PLAIN);
@@ -98,7 +97,7 @@ describe("a stream", () => {
       let_go = resolve;
     });
     const slow: Principal = { ...LOCAL, id: "slow" };
-    const { agent, hall } = await open(
+    const { agent, server } = await open(
       {},
       {
         auth: async (credentials) => {
@@ -108,8 +107,8 @@ describe("a stream", () => {
         },
       },
     );
-    const id = await subscribe(hall);
-    const both = talk(hall, get("sub_unknown", "1.1", slow) + get(id, "1.1"), speak(agent));
+    const id = await subscribe(server);
+    const both = talk(server, get("sub_unknown", "1.1", slow) + get(id, "1.1"), speak(agent));
     // The second is answered first, into a response that has no socket yet.
     for (let i = 0; i < 20; i++) await new Promise((resolve) => setImmediate(resolve));
     let_go();
@@ -122,11 +121,11 @@ describe("a stream", () => {
   });
 
   it("is in HTTP/2's own frames over HTTP/2", async () => {
-    const { agent, hall } = await open();
-    const id = await subscribe(hall);
-    const server = createHttp2Server((request, response) => hall.httpApp.node(request, response));
-    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-    const client = connectHttp2(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+    const { agent, server } = await open();
+    const id = await subscribe(server);
+    const http2 = createHttp2Server((request, response) => server.httpApp.node(request, response));
+    await new Promise<void>((resolve) => http2.listen(0, "127.0.0.1", resolve));
+    const client = connectHttp2(`http://127.0.0.1:${(http2.address() as AddressInfo).port}`);
     try {
       const stream = client.request({
         ":path": `/aaep/v1/events?subscription_id=${id}`,
@@ -143,16 +142,16 @@ describe("a stream", () => {
       expect(chunks(heard.raw)).toBe(SAID.repeat(50));
     } finally {
       client.destroy();
-      await new Promise((resolve) => server.close(resolve));
+      await new Promise((resolve) => http2.close(resolve));
     }
   });
 
   it("of a web handler is its reader's alone: what one does with its bytes is nobody else's matter", async () => {
-    const { agent, hall } = await open();
+    const { agent, server } = await open();
     const listen = async () => {
-      const url = `http://127.0.0.1:${hall.port}/aaep/v1/events?subscription_id=${await subscribe(hall)}`;
-      const headers = { authorization: `Bearer ${bearerOf(LOCAL)}`, host: `127.0.0.1:${hall.port}` };
-      const { body } = await hall.httpApp.web(new Request(url, { headers }));
+      const url = `http://127.0.0.1:${server.port}/aaep/v1/events?subscription_id=${await subscribe(server)}`;
+      const headers = { authorization: `Bearer ${bearerOf(LOCAL)}`, host: `127.0.0.1:${server.port}` };
+      const { body } = await server.httpApp.web(new Request(url, { headers }));
       return body!.getReader();
     };
     const [careless, careful] = [await listen(), await listen()];

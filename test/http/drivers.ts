@@ -12,25 +12,25 @@ import type {
 import { Deduplicator } from "../../src/subscriber/deduplicate.ts";
 import { closeOf } from "../../src/transports/websocket/client.ts";
 import type { Driver, EarOptions, Wire } from "../support/driver.ts";
-import { bearerOf, Hall, LOCAL } from "./hall.ts";
+import { bearerOf, LOCAL, TestServer } from "./test-server.ts";
 
-const halls = new Map<Producer, Promise<Hall>>();
+const servers = new Map<Producer, Promise<TestServer>>();
 
-function hallOf(agent: Producer): Promise<Hall> {
-  const known = halls.get(agent);
+function hallOf(agent: Producer): Promise<TestServer> {
+  const known = servers.get(agent);
   if (known) return known;
-  const hall = Hall.open(agent, { limits: { heartbeatMs: 600_000 } });
-  halls.set(agent, hall);
-  return hall.then((open) => {
+  const server = TestServer.open(agent, { limits: { heartbeatMs: 600_000 } });
+  servers.set(agent, server);
+  return server.then((open) => {
     open.hearTheEnd(agent);
     return open;
   });
 }
 
 export async function closeHalls(): Promise<void> {
-  const open = [...halls.values()];
-  halls.clear();
-  for (const hall of open) await (await hall).close();
+  const open = [...servers.values()];
+  servers.clear();
+  for (const server of open) await (await server).close();
 }
 
 const requestOf = ({ capabilities, subscriber_id = "test-listener", extension }: EarOptions) => ({
@@ -48,7 +48,7 @@ const requestOf = ({ capabilities, subscriber_id = "test-listener", extension }:
 
 const settle: Driver["settle"] = async (clock) => {
   await clock.settle();
-  for (const hall of halls.values()) await (await hall).settle(() => clock.settle());
+  for (const server of servers.values()) await (await server).settle(() => clock.settle());
 };
 
 const handledBy = ({ status, body }: { status: number; body: string }) => {
@@ -62,9 +62,9 @@ export const sseDriver: Driver = {
   name: "sse",
   settle,
   async connect(agent, options): Promise<Wire> {
-    const hall = await hallOf(agent);
+    const server = await hallOf(agent);
     const { principal = LOCAL } = options;
-    const posted = await hall.post("/subscriptions", requestOf(options), principal);
+    const posted = await server.post("/subscriptions", requestOf(options), principal);
     const accepted = JSON.parse(posted.body) as SubscriptionAccepted;
     if (posted.status !== 201) throw new Error(`The producer rejected the listener: ${posted.body}`);
     const events: CoreEvent[] = [];
@@ -74,7 +74,7 @@ export const sseDriver: Driver = {
     let last: string | undefined;
     const reconnect = async (lastEventId?: string) => {
       closed = undefined;
-      const { response, socket } = await hall.stream(
+      const { response, socket } = await server.stream(
         accepted.subscription_id,
         principal,
         lastEventId === undefined ? {} : { "last-event-id": lastEventId },
@@ -109,7 +109,8 @@ export const sseDriver: Driver = {
       get lastEventId() {
         return last;
       },
-      send: async (message, as) => handledBy(await hall.post("/replies", message, as ?? principal)) as never,
+      send: async (message, as) =>
+        handledBy(await server.post("/replies", message, as ?? principal)) as never,
       drop: async () => drop(),
       reconnect,
     };
@@ -120,7 +121,7 @@ export const webSocketDriver: Driver = {
   name: "websocket",
   settle,
   async connect(agent, options): Promise<Wire> {
-    const hall = await hallOf(agent);
+    const server = await hallOf(agent);
     const { principal = LOCAL } = options;
     const events: CoreEvent[] = [];
     const messages: OtherMessage[] = [];
@@ -132,9 +133,9 @@ export const webSocketDriver: Driver = {
       closed = undefined;
       memory.reconnected();
       const headers = { authorization: `Bearer ${bearerOf(principal)}` };
-      const mine = new WebSocket(`ws://127.0.0.1:${hall.port}/aaep/v1/ws`, "aaep.v1", {
+      const mine = new WebSocket(`ws://127.0.0.1:${server.port}/aaep/v1/ws`, "aaep.v1", {
         headers,
-        createConnection: () => hall.dial(),
+        createConnection: () => server.dial(),
       });
       socket = mine;
       const resume = accepted && {
@@ -181,11 +182,11 @@ export const webSocketDriver: Driver = {
       },
       async send(message, as) {
         if (as || socket.readyState !== WebSocket.OPEN)
-          return handledBy(await hall.post("/replies", message, as ?? principal)) as never;
-        const { length } = hall.handled;
+          return handledBy(await server.post("/replies", message, as ?? principal)) as never;
+        const { length } = server.handled;
         socket.send(JSON.stringify(message));
-        await hall.settle();
-        return hall.handled[length] ?? { taken: false };
+        await server.settle();
+        return server.handled[length] ?? { taken: false };
       },
       drop: async () => {
         const dropped = socket;

@@ -11,8 +11,8 @@ import { type ConnectOptions, subscribe } from "../../src/subscriber/index.ts";
 import type { Subscriber } from "../../src/subscriber/subscriber.ts";
 import { backoff } from "../../src/subscriber/subscriber.ts";
 import { useVirtualTime } from "../support/time.ts";
-import { type Caller, type Frame, requestWith, TRANSPORTS } from "./callers.ts";
-import { bearerOf, byBearer, Hall, LOCAL } from "./hall.ts";
+import { type Frame, type RawClient, requestWith, TRANSPORTS } from "./raw-clients.ts";
+import { bearerOf, byBearer, LOCAL, TestServer } from "./test-server.ts";
 
 const cleanups: (() => unknown)[] = [];
 afterEach(async () => {
@@ -27,7 +27,7 @@ const EXTENDED = requestWith({
     earshot: { resume: true },
   },
 });
-const idOf = ({ answer }: Caller): string => (answer as { subscription_id: string }).subscription_id;
+const idOf = ({ answer }: RawClient): string => (answer as { subscription_id: string }).subscription_id;
 const once = <Name extends Parameters<Subscriber["on"]>[0]>(
   sub: Subscriber,
   name: Name,
@@ -53,9 +53,12 @@ async function listen(server: Server): Promise<number> {
 describe.each(TRANSPORTS)("over %s", (transport, call) => {
   it("a reader that stops reading stops nobody, is told to come back, and goes on where it was (F14)", async () => {
     const agent = agentOf();
-    const hall = await Hall.open(agent, { limits: { blockedMs: 150, queueBytes: 1_048_576 } });
-    cleanups.push(() => hall.close());
-    const [slow, peer] = [await call(hall, { request: EXTENDED }), await call(hall, { request: EXTENDED })];
+    const server = await TestServer.open(agent, { limits: { blockedMs: 150, queueBytes: 1_048_576 } });
+    cleanups.push(() => server.close());
+    const [slow, peer] = [
+      await call(server, { request: EXTENDED }),
+      await call(server, { request: EXTENDED }),
+    ];
     const session = agent.start({ summary: "Much to say." });
     const { json: started } = await slow.untilType("aaep:agent.session.started");
     await peer.untilType("aaep:agent.session.started");
@@ -76,10 +79,10 @@ describe.each(TRANSPORTS)("over %s", (transport, call) => {
     await peer.untilType("aaep:agent.session.completed");
     // The peer has heard everything; the slow one is let go of by now or soon, whatever it does.
     await new Promise<void>((resolve) => {
-      const look = () => (hall.held <= 1 ? resolve() : void setTimeout(look, 10));
+      const look = () => (server.held <= 1 ? resolve() : void setTimeout(look, 10));
       look();
     });
-    expect(hall.mostWaiting).toBeLessThan(1_048_576 + 65_536);
+    expect(server.mostWaiting).toBeLessThan(1_048_576 + 65_536);
     slow.socket.resume();
     const { code } = await slow.ended;
     const heard = slow.frames.filter(({ json }) => json.event_id);
@@ -89,7 +92,7 @@ describe.each(TRANSPORTS)("over %s", (transport, call) => {
       expect(slow.frames.at(-1)!.json).toMatchObject({ reason_code: "too_slow", reconnect: true });
     }
     if (transport === "websocket") expect([1006, 1013]).toContain(code);
-    const back = await call(hall, {
+    const back = await call(server, {
       request: EXTENDED,
       resume: { subscription_id: idOf(slow), last_event_id: last.json.event_id },
     });
@@ -100,9 +103,9 @@ describe.each(TRANSPORTS)("over %s", (transport, call) => {
 
   it("an agent that shuts down lets everybody read to the end, and says why it ends: TRN-07", async () => {
     const agent = agentOf();
-    const hall = await Hall.open(agent);
-    cleanups.push(() => hall.close());
-    const caller = await call(hall, { request: EXTENDED });
+    const server = await TestServer.open(agent);
+    cleanups.push(() => server.close());
+    const caller = await call(server, { request: EXTENDED });
     const session = agent.start({ summary: "Much to say." });
     await caller.untilType("aaep:agent.session.started");
     caller.socket.pause();
@@ -114,7 +117,7 @@ describe.each(TRANSPORTS)("over %s", (transport, call) => {
     await session.complete();
     await new Promise((resolve) => setImmediate(resolve));
     hubOf(agent).closeAll("producer_shutdown", "The agent is shutting down.");
-    const stopped = hall.stop();
+    const stopped = server.stop();
     caller.socket.resume();
     await Promise.all([stopped, caller.ended]);
     const types = caller.frames.map(({ json }) => json.type);
@@ -125,14 +128,14 @@ describe.each(TRANSPORTS)("over %s", (transport, call) => {
       ...(transport === "sse" ? ["earshot:closing"] : []),
     ];
     expect(types.slice(-end.length)).toEqual(end);
-    expect(hall.held).toBe(0);
+    expect(server.held).toBe(0);
   });
 
   it("a slow reader that starts again in time reads why it was let go, and that it may come back (F14)", async () => {
     const agent = agentOf();
-    const hall = await Hall.open(agent, { limits: { queueBytes: 50_000 } });
-    cleanups.push(() => hall.close());
-    const caller = await call(hall, { request: EXTENDED });
+    const server = await TestServer.open(agent, { limits: { queueBytes: 50_000 } });
+    cleanups.push(() => server.close());
+    const caller = await call(server, { request: EXTENDED });
     void agent.start({ summary: "Much to say." });
     const { json: started } = await caller.untilType("aaep:agent.session.started");
     // One message beyond the cap: the outcome has a name, and the reader is there to hear it.
@@ -167,16 +170,16 @@ describe("subscribe()", () => {
 
   it("over websocket, a far end that vanished is let go of after two heartbeats (F15)", async () => {
     const agent = agentOf();
-    const hall = await Hall.open(agent, { limits: { heartbeatMs: 100 } });
-    cleanups.push(() => hall.close());
+    const server = await TestServer.open(agent, { limits: { heartbeatMs: 100 } });
+    cleanups.push(() => server.close());
     const [, call] = TRANSPORTS[1];
-    const caller = await call(hall);
+    const caller = await call(server);
     caller.socket.pause();
     await new Promise<void>((resolve) => {
       const look = () => (agent.subscriptions === 0 ? resolve() : void setTimeout(look, 5));
       look();
     });
-    expect(hall.held).toBe(0);
+    expect(server.held).toBe(0);
   });
 
   it.each(["sse", "websocket"] as const)(
@@ -285,8 +288,8 @@ describe("subscribe()", () => {
       // Shorter than the silence after which a listener takes the agent for gone.
       const time = useVirtualTime();
       const agent = agentOf();
-      const hall = await Hall.open(agent);
-      cleanups.push(() => hall.close());
+      const server = await TestServer.open(agent);
+      cleanups.push(() => server.close());
       const credential = (ms: number) => bearerOf({ ...LOCAL, expiresAt: Date.now() + ms });
       const renewing: ConnectOptions = {
         token: () => credential(calls++ ? 600_000 : 8_000),
@@ -295,7 +298,7 @@ describe("subscribe()", () => {
       };
       let calls = 0;
       const sub = await subscribe(
-        ADDRESS[transport](hall.port),
+        ADDRESS[transport](server.port),
         transport === "sse"
           ? { ...renewing, token: () => credential(calls++ > 1 ? 600_000 : 8_000) }
           : renewing,
@@ -314,7 +317,7 @@ describe("subscribe()", () => {
       await agent.run({ summary: "Still here." }, () => {});
       await heard;
       let valid = true;
-      const other = await subscribe(ADDRESS[transport](hall.port), {
+      const other = await subscribe(ADDRESS[transport](server.port), {
         token: () => (valid ? bearerOf({ ...LOCAL, expiresAt: Date.now() + 8_000 }) : "expired"),
         random: () => 0,
       });
@@ -331,9 +334,12 @@ describe("subscribe()", () => {
     "over %s, an answer given while the line is down is sent when it is back, and not twice",
     async (transport) => {
       const agent = agentOf();
-      const hall = await Hall.open(agent);
-      cleanups.push(() => hall.close());
-      const sub = await subscribe(ADDRESS[transport](hall.port), { token: bearerOf(LOCAL), random: () => 0 });
+      const server = await TestServer.open(agent);
+      cleanups.push(() => server.close());
+      const sub = await subscribe(ADDRESS[transport](server.port), {
+        token: bearerOf(LOCAL),
+        random: () => 0,
+      });
       cleanups.push(() => sub.close());
       const ran: unknown[] = [];
       const done = agent.run({ summary: "Saving." }, (session) =>
@@ -352,7 +358,7 @@ describe("subscribe()", () => {
       );
       const ask = (await once(sub, "confirmation")) as { accept(): Promise<boolean | undefined> };
       const lost = once(sub, "connection", ({ state }: { state: string }) => state === "lost");
-      hall.cutAll();
+      server.cutAll();
       await lost;
       const taken = await ask.accept();
       await done;

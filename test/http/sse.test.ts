@@ -2,26 +2,25 @@
 import { request as httpRequest } from "node:http";
 import { afterEach, describe, expect, it } from "vitest";
 import { createFakeClock } from "../../src/testing/clock.ts";
-import { requestWith } from "./callers.ts";
-import { bearerOf, LOCAL } from "./hall.ts";
-import { closeAll, open } from "./open.ts";
+import { requestWith } from "./raw-clients.ts";
+import { bearerOf, closeAll, LOCAL, open } from "./test-server.ts";
 
 afterEach(closeAll);
 
 describe("SSE", () => {
   it("an accepted subscription whose stream is never opened goes away (CON-65)", async () => {
     const clock = createFakeClock();
-    const { agent, hall } = await open({ clock });
-    await hall.post("/subscriptions", requestWith());
+    const { agent, server } = await open({ clock });
+    await server.post("/subscriptions", requestWith());
     expect(agent.subscriptions).toBe(1);
     await clock.advance(31_000);
     expect(agent.subscriptions).toBe(0);
   });
 
   it("heartbeats are comments: they keep the line busy and move no cursor", async () => {
-    const { hall } = await open({}, { limits: { heartbeatMs: 10 } });
-    const { body } = await hall.post("/subscriptions", requestWith());
-    const { response, socket } = await hall.stream(JSON.parse(body).subscription_id);
+    const { server } = await open({}, { limits: { heartbeatMs: 10 } });
+    const { body } = await server.post("/subscriptions", requestWith());
+    const { response, socket } = await server.stream(JSON.parse(body).subscription_id);
     expect(response.headers).toMatchObject({
       "content-type": "text/event-stream; charset=utf-8",
       "cache-control": "no-cache, no-transform",
@@ -41,10 +40,10 @@ describe("SSE", () => {
   });
 
   it("a listener that lost its line keeps its place, also where the stream begins with what has no id: SSE-05", async () => {
-    const { hall } = await open();
-    const { body } = await hall.post("/subscriptions", requestWith());
+    const { server } = await open();
+    const { body } = await server.post("/subscriptions", requestWith());
     const first = async (last: string) => {
-      const { response, socket } = await hall.stream(JSON.parse(body).subscription_id, LOCAL, {
+      const { response, socket } = await server.stream(JSON.parse(body).subscription_id, LOCAL, {
         "last-event-id": last,
       });
       const text = await new Promise((resolve) =>
@@ -61,14 +60,14 @@ describe("SSE", () => {
   });
 
   it("our client sends the headers the appendix asks for, on the stream and on replies: SSE-07", async () => {
-    const { hall } = await open();
+    const { server } = await open();
     const { createSseClient } = await import("../../src/transports/sse/client.ts");
     const calls: { url: string; method: string; headers: Headers }[] = [];
     const spy: typeof fetch = (url, init) => {
       calls.push({ url: String(url), method: init?.method ?? "GET", headers: new Headers(init?.headers) });
       return fetch(url, init);
     };
-    const client = createSseClient({ url: hall.http, token: bearerOf(LOCAL), fetch: spy });
+    const client = createSseClient({ url: server.http, token: bearerOf(LOCAL), fetch: spy });
     const line = await client.open(requestWith() as never, undefined, { message() {}, closed() {} });
     await line.send({
       type: "subscription.close",
@@ -88,11 +87,11 @@ describe("SSE", () => {
   });
 
   it("wrong methods, media types and sizes are answered as HTTP knows them", async () => {
-    const { hall } = await open({}, { limits: { bodyBytes: 2_000 } });
+    const { server } = await open({}, { limits: { bodyBytes: 2_000 } });
     const status = (method: string, path: string) =>
       new Promise((resolve, reject) => {
         const headers = { authorization: `Bearer ${bearerOf(LOCAL)}` };
-        httpRequest(`${hall.http}/aaep/v1${path}`, { method, headers, agent: false }, (response) =>
+        httpRequest(`${server.http}/aaep/v1${path}`, { method, headers, agent: false }, (response) =>
           resolve(response.resume().statusCode),
         )
           .on("error", reject)
@@ -102,11 +101,11 @@ describe("SSE", () => {
     expect(await status("POST", "/events")).toBe(405);
     expect(await status("GET", "/nothing")).toBe(404);
     expect(
-      (await hall.post("/subscriptions", requestWith(), LOCAL, { "content-type": "text/plain" })).status,
+      (await server.post("/subscriptions", requestWith(), LOCAL, { "content-type": "text/plain" })).status,
     ).toBe(415);
     expect(
-      (await hall.post("/subscriptions", requestWith({ subscriber_name: "x".repeat(3_000) }))).status,
+      (await server.post("/subscriptions", requestWith({ subscriber_name: "x".repeat(3_000) }))).status,
     ).toBe(413);
-    expect((await hall.post("/subscriptions", "{")).status).toBe(400);
+    expect((await server.post("/subscriptions", "{")).status).toBe(400);
   });
 });

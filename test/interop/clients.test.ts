@@ -4,7 +4,7 @@ import { EventSource } from "eventsource";
 import { afterEach, describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
 import { createProducer } from "../../src/producer/producer.ts";
-import { Hall } from "../http/hall.ts";
+import { TestServer } from "../http/test-server.ts";
 import { openTeller, REQUEST, replyTo, type Teller } from "./agent.ts";
 import { findProgram, findPython, start } from "./programs.ts";
 
@@ -75,14 +75,14 @@ describe.skipIf(curl.skip)(`curl -N${curl.note}`, () => {
 describe("the eventsource package", () => {
   it("follows the stream by its address alone, drops out and comes back by itself: SSE-05, SSE-08 (CON-52)", async () => {
     const agent = createProducer({ agent_id: "com.example.reader", warn: () => {} });
-    const hall = await Hall.open(agent);
-    cleanups.push(() => hall.close());
-    const posted = await hall.post("/subscriptions", {
+    const server = await TestServer.open(agent);
+    cleanups.push(() => server.close());
+    const posted = await server.post("/subscriptions", {
       ...REQUEST,
       capabilities: { coalesce_boundaries: ["none"] },
     });
     // No header of ours: the ticket in the address is all it has.
-    const source = new EventSource(`${hall.http}${posted.headers.location}`);
+    const source = new EventSource(`${server.http}${posted.headers.location}`);
     cleanups.push(() => source.close());
     const heard: string[] = [];
     const ids: [string, string][] = [];
@@ -103,7 +103,7 @@ describe("the eventsource package", () => {
     await session.say("Before. ");
     await until(() => heard.length > 0);
     const back = opened();
-    hall.cutAll();
+    server.cutAll();
     await session.say("Meanwhile. ");
     await back;
     await session.say("After. ");

@@ -6,10 +6,10 @@ import { applyShape, type Shape, shapeOf } from "../../src/delivery/shape.ts";
 import { isCritical } from "../../src/protocol/filters.ts";
 import type { Terms } from "../../src/protocol/negotiate.ts";
 import type { Capabilities } from "../../src/protocol/types.ts";
-import { Ear, isGap, LogText } from "../support/ear.ts";
-import { type Said, Script, talk } from "../support/talk.ts";
+import { Ear, isGap, LogText } from "../support/checking-listener.ts";
+import { type Listener, REGISTRY, World } from "../support/delivery-harness.ts";
 import { termsArbitrary, termsOf } from "../support/terms.ts";
-import { type Listener, REGISTRY, World } from "../support/world.ts";
+import { type Said, Script, talk } from "../support/text-sessions.ts";
 
 const LONG = process.env["EARSHOT_LONG"] === "1";
 const runs = (count: number) => ({

@@ -8,7 +8,7 @@ import { EXTENSION_PREFIX } from "../../src/protocol/extension.ts";
 import { checkStream } from "../../src/protocol/lifecycle.ts";
 import type { AwaitingConfirmation, CoreEvent } from "../../src/protocol/types.ts";
 import { expectValid, TRANSFER } from "../support/driver.ts";
-import { type Life, Lives, Phone } from "./lives.ts";
+import { type AgentProcess, AgentProcesses, Phone } from "./agent-processes.ts";
 
 const LONG = process.env["EARSHOT_LONG"] === "1";
 const numRuns = LONG ? 3_000 : 100;
@@ -41,7 +41,7 @@ const fate: fc.Arbitrary<Fate> = fc.record({
 });
 
 class Story {
-  readonly lives = new Lives();
+  readonly lives = new AgentProcesses();
   readonly phone = new Phone();
   /** What the bank did, and what the person said yes to. */
   readonly bank: { readonly amount: number; readonly token: string | undefined }[] = [];
@@ -55,7 +55,7 @@ class Story {
   }
 
   /** What the agent does, from its beginning: it remembers nothing itself. */
-  async work(life: Life): Promise<void> {
+  async work(life: AgentProcess): Promise<void> {
     const session = this.session_id
       ? life.agent.resume(this.session_id)
       : life.agent.start({ summary: "Paying the bills." });
@@ -83,7 +83,7 @@ class Story {
     }
   }
 
-  async live(life: Life, { resumes, answers, answersFirst }: Fate): Promise<void> {
+  async live(life: AgentProcess, { resumes, answers, answersFirst }: Fate): Promise<void> {
     if (answersFirst && answers) this.answer();
     await life.settle();
     // What was not even begun when the power went is begun anew.

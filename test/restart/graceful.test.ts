@@ -16,7 +16,7 @@ import { openEmbeddedStore } from "../../src/stores/embedded/index.ts";
 import { createMemoryStore } from "../../src/stores/memory.ts";
 import { subscribe } from "../../src/subscriber/index.ts";
 import { TRANSFER } from "../support/driver.ts";
-import { Lives, Phone } from "./lives.ts";
+import { AgentProcesses, Phone } from "./agent-processes.ts";
 
 const durable = () => ({ ...createMemoryStore(), durable: true });
 const isPending = async (promise: Promise<unknown>): Promise<boolean> => {
@@ -27,7 +27,7 @@ const isPending = async (promise: Promise<unknown>): Promise<boolean> => {
 
 describe("an agent that is stopped, with a log that outlives it", () => {
   it("leaves a question open: same token, same deadline, asked once, answered in the next process (CON-04)", async () => {
-    const lives = new Lives({}, durable());
+    const lives = new AgentProcesses({}, durable());
     const phone = new Phone().join(lives.life);
     const session = lives.life.agent.start({ summary: "Paying the rent." });
     const work = session.tool({ ...TRANSFER, key: "rent" }, () => "paid");
@@ -51,7 +51,7 @@ describe("an agent that is stopped, with a log that outlives it", () => {
   });
 
   it("keeps the deadline a question had, counted on through the restart", async () => {
-    const lives = new Lives({}, durable());
+    const lives = new AgentProcesses({}, durable());
     const phone = new Phone().join(lives.life);
     const session = lives.life.agent.start({ summary: "Paying the rent." });
     void session.tool({ ...TRANSFER, timeout_seconds: 60 }, () => "paid");
@@ -70,7 +70,7 @@ describe("an agent that is stopped, with a log that outlives it", () => {
   });
 
   it("tells those who can resume only that the line ends, and the others that the subscription does (HS-19)", async () => {
-    const lives = new Lives({}, durable());
+    const lives = new AgentProcesses({}, durable());
     const hub = hubOf(lives.life.agent);
     const told: string[] = [];
     const connect = (name: string, transport: string) => {
@@ -101,7 +101,7 @@ describe("an agent that is stopped, with a log that outlives it", () => {
 
   it("lets what runs on a yes end, so that its outcome is known and it never runs again (F02)", async () => {
     const records: AuditRecord[] = [];
-    const lives = new Lives({ audit: (record) => void records.push(record) }, durable());
+    const lives = new AgentProcesses({ audit: (record) => void records.push(record) }, durable());
     const phone = new Phone().join(lives.life);
     const session = lives.life.agent.start({ summary: "Paying the rent." });
     let ran = 0;
@@ -133,7 +133,7 @@ describe("an agent that is stopped, with a log that outlives it", () => {
 
   it("leaves what does not end in time as unknown, and says so in the next process (F02)", async () => {
     const records: AuditRecord[] = [];
-    const lives = new Lives({ audit: (record) => void records.push(record) }, durable());
+    const lives = new AgentProcesses({ audit: (record) => void records.push(record) }, durable());
     const phone = new Phone().join(lives.life);
     const session = lives.life.agent.start({ summary: "Paying the rent." });
     let end = () => {};
@@ -162,7 +162,7 @@ describe("an agent that is stopped, with a log that outlives it", () => {
 
   it("begins nothing any more: no question, no tool, no word, and no books of them", async () => {
     const records: AuditRecord[] = [];
-    const lives = new Lives({ audit: (record) => void records.push(record) }, durable());
+    const lives = new AgentProcesses({ audit: (record) => void records.push(record) }, durable());
     new Phone().join(lives.life);
     const session = lives.life.agent.start({ summary: "Paying the rent." });
     await lives.life.settle();
@@ -187,7 +187,7 @@ describe("an agent that is stopped, with a log that outlives it", () => {
   });
 
   it("can be closed twice, and gives up everything where that is asked for", async () => {
-    const lives = new Lives({}, durable());
+    const lives = new AgentProcesses({}, durable());
     const phone = new Phone().join(lives.life);
     const work = lives.life.agent.start({ summary: "Paying." }).tool(TRANSFER, () => "paid");
     await lives.life.settle();
@@ -208,7 +208,7 @@ it(
         fc.nat(40),
         fc.boolean(),
         async (when, ticks, quick) => {
-          const lives = new Lives({}, durable());
+          const lives = new AgentProcesses({}, durable());
           const phone = new Phone().join(lives.life);
           let ran = 0;
           let agreed = false;
@@ -262,7 +262,7 @@ it(
 
 describe("an agent that is stopped, with a log in memory", () => {
   it("settles its questions as nobody's, for there is no next process", async () => {
-    const lives = new Lives();
+    const lives = new AgentProcesses();
     new Phone().join(lives.life);
     const work = lives.life.agent.start({ summary: "Paying the rent." }).tool(TRANSFER, () => "paid");
     await lives.life.settle();

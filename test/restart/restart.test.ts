@@ -8,12 +8,12 @@ import { createMemoryStore } from "../../src/stores/memory.ts";
 import { createFakeClock } from "../../src/testing/clock.ts";
 import { cpuMs } from "../support/cpu.ts";
 import { expectValid, TRANSFER } from "../support/driver.ts";
-import { Lives, Phone } from "./lives.ts";
+import { AgentProcesses, Phone } from "./agent-processes.ts";
 
 const hang = () => new Promise<never>(() => {});
 
 /** Everything in the log is valid, and every session lawful, from one life to the next. */
-function check({ events }: Lives): void {
+function check({ events }: AgentProcesses): void {
   for (const event of events) expectValid(event);
   expect(checkStream(events, { replies: "unseen" }).map(({ id, message }) => `${id}: ${message}`)).toEqual(
     [],
@@ -21,8 +21,8 @@ function check({ events }: Lives): void {
 }
 
 /** A transfer is being asked about, and a person has heard it. */
-async function asked(options: ConstructorParameters<typeof Lives>[0] = {}, key?: string) {
-  const lives = new Lives(options);
+async function asked(options: ConstructorParameters<typeof AgentProcesses>[0] = {}, key?: string) {
+  const lives = new AgentProcesses(options);
   const phone = new Phone().join(lives.life);
   const session = lives.life.agent.start({ summary: "Moving money.", correlation_id: "job-7" });
   const ran: unknown[] = [];
@@ -150,7 +150,7 @@ describe("a question that was open when the process was killed (F01, CON-04, CON
   });
 
   it("is not for those who may not hear the session any more (SEC-15, SEC-18)", async () => {
-    const lives = new Lives();
+    const lives = new AgentProcesses();
     const phone = new Phone({ principal: { id: "ada", role: "reply", audiences: ["money"] } }).join(
       lives.life,
     );
@@ -294,7 +294,7 @@ describe("an agent that comes back and asks again (F01, F02)", () => {
   });
 
   it("asks again where a parameter was hidden: nothing of a secret is kept, its hash included", async () => {
-    const lives = new Lives();
+    const lives = new AgentProcesses();
     const phone = new Phone().join(lives.life);
     const spec = {
       ...TRANSFER,
@@ -316,7 +316,7 @@ describe("an agent that comes back and asks again (F01, F02)", () => {
   });
 
   it("goes through a person's change once, not twice (CON-73)", async () => {
-    const lives = new Lives();
+    const lives = new AgentProcesses();
     const phone = new Phone().join(lives.life);
     const spec = { ...TRANSFER, modifiable: ["amount"] as const };
     const first = lives.life.agent.start({ summary: "Moving money." });
@@ -338,7 +338,7 @@ describe("an agent that comes back and asks again (F01, F02)", () => {
   });
 
   it("finds the answers to its other questions, too", async () => {
-    const lives = new Lives();
+    const lives = new AgentProcesses();
     const phone = new Phone().join(lives.life);
     const confirm = { action: "Use the blue folder.", consequence: "It can be changed." };
     const clarify = { question: "Which colour?" };
@@ -401,7 +401,7 @@ describe("an agent that comes back and asks again (F01, F02)", () => {
 
 describe("a tool that was running when the process was killed (F02)", () => {
   async function running(spec: typeof TRANSFER & { key?: string } = TRANSFER, options = {}) {
-    const lives = new Lives(options);
+    const lives = new AgentProcesses(options);
     const phone = new Phone().join(lives.life);
     const first = lives.life.agent.start({ summary: "Moving money." });
     let ran = 0;
@@ -480,7 +480,7 @@ describe("a tool that was running when the process was killed (F02)", () => {
   });
 
   it("that asked nobody was cut off, and says so", async () => {
-    const lives = new Lives();
+    const lives = new AgentProcesses();
     const phone = new Phone().join(lives.life);
     const first = lives.life.agent.start({ summary: "Looking." });
     void first.tool({ tool: "search", summary: "Searching." }, hang);
@@ -506,7 +506,7 @@ describe("a tool that was running when the process was killed (F02)", () => {
   });
 
   it("runs once for each key, restart or no restart", async () => {
-    const lives = new Lives();
+    const lives = new AgentProcesses();
     const phone = new Phone().join(lives.life);
     const session = lives.life.agent.start({ summary: "Moving money." });
     const keyed = { ...TRANSFER, key: "rent" };
@@ -521,7 +521,7 @@ describe("a tool that was running when the process was killed (F02)", () => {
   });
 
   it("may be tried again where it failed: that was told, and the person is asked", async () => {
-    const lives = new Lives();
+    const lives = new AgentProcesses();
     const phone = new Phone().join(lives.life);
     const session = lives.life.agent.start({ summary: "Moving money." });
     const keyed = { ...TRANSFER, key: "rent" };
@@ -537,7 +537,7 @@ describe("a tool that was running when the process was killed (F02)", () => {
 
 describe("an answer", () => {
   it("counts for the agent once it is kept: what cannot be remembered is not acted on", async () => {
-    const lives = new Lives();
+    const lives = new AgentProcesses();
     const { life } = lives;
     const phone = new Phone().join(life);
     const outcomes: unknown[] = [];
@@ -561,7 +561,7 @@ describe("an answer", () => {
   });
 
   it("is good for the same key as long as there was time to give it, and no longer", async () => {
-    const { life } = new Lives();
+    const { life } = new AgentProcesses();
     const phone = new Phone().join(life);
     const session = life.agent.start({ summary: "Sorting." });
     const spec = { action: "Sort it.", consequence: "It moves.", key: "sort" };
@@ -598,7 +598,7 @@ describe("an answer that is given again (A04, CNF-17)", () => {
 
 describe("listeners across a restart (CON-04, CON-16, SSE-05)", () => {
   it("go on where they were, with no gap and no repeat, and text keeps its place", async () => {
-    const lives = new Lives();
+    const lives = new AgentProcesses();
     const phone = new Phone().join(lives.life);
     const session = lives.life.agent.start({ summary: "Telling a story." });
     for (const part of ["Once upon ", "a time. There ", "was a fox. It "]) void session.say(part);
@@ -622,7 +622,7 @@ describe("listeners across a restart (CON-04, CON-16, SSE-05)", () => {
   });
 
   it("may come back within the hour, by resume request as well, and not after it (HS-20)", async () => {
-    const lives = new Lives();
+    const lives = new AgentProcesses();
     const capabilities = { earshot: { resume: true } } as never;
     const sse = new Phone().join(lives.life);
     const socket = new Phone({ transport: "websocket", capabilities }).join(lives.life);
@@ -644,7 +644,7 @@ describe("listeners across a restart (CON-04, CON-16, SSE-05)", () => {
   });
 
   it("keep what they follow and may hear", async () => {
-    const lives = new Lives();
+    const lives = new AgentProcesses();
     const phone = new Phone({ principal: { id: "ada", role: "reply", audiences: ["ada"] } }).join(lives.life);
     const one = lives.life.agent.start({ summary: "One.", audience: ["ada"] });
     const two = lives.life.agent.start({ summary: "Two.", audience: ["ada"] });
@@ -666,7 +666,7 @@ describe("listeners across a restart (CON-04, CON-16, SSE-05)", () => {
 
   it("of another log are told that something is missing (F06)", async () => {
     const { lives, phone } = await asked();
-    const other = new Lives({}, createMemoryStore());
+    const other = new AgentProcesses({}, createMemoryStore());
     void other.life.agent.start({ summary: "Something else." });
     await other.life.settle();
     expect(phone.rejoin(other.life)).toBe(false);
@@ -683,7 +683,7 @@ describe("listeners across a restart (CON-04, CON-16, SSE-05)", () => {
 
 describe("a session nobody comes back for", () => {
   it("says nothing was left undone where the agent had got its answers", async () => {
-    const lives = new Lives();
+    const lives = new AgentProcesses();
     const phone = new Phone().join(lives.life);
     const session = lives.life.agent.start({ summary: "Sorting." });
     const spec = { action: "Sort it.", consequence: "It moves." };
@@ -714,7 +714,7 @@ describe("a session nobody comes back for", () => {
   });
 
   it("says that it was not done where the power went between the yes and the act", async () => {
-    const lives = new Lives({ onAccept: () => hang() });
+    const lives = new AgentProcesses({ onAccept: () => hang() });
     const phone = new Phone().join(lives.life);
     const session = lives.life.agent.start({ summary: "Moving money." });
     void session.tool(TRANSFER, () => 1);
@@ -748,7 +748,7 @@ describe("a session nobody comes back for", () => {
   });
 
   it("asks again, with the change a person had asked for, if the agent comes back (CON-73)", async () => {
-    const lives = new Lives();
+    const lives = new AgentProcesses();
     const phone = new Phone().join(lives.life);
     const spec = { ...TRANSFER, modifiable: ["amount"] as const };
     const first = lives.life.agent.start({ summary: "Moving money." });
@@ -769,7 +769,7 @@ describe("a session nobody comes back for", () => {
   });
 
   it("is closed after a minute, honestly, and leaves nothing behind", async () => {
-    const lives = new Lives();
+    const lives = new AgentProcesses();
     const phone = new Phone().join(lives.life);
     const session = lives.life.agent.start({ summary: "Thinking." });
     await lives.life.settle();
@@ -807,7 +807,7 @@ describe("a session nobody comes back for", () => {
   });
 
   it("is closed where it was relayed, too", async () => {
-    const lives = new Lives();
+    const lives = new AgentProcesses();
     await lives.life.agent.relay({
       "@context": "https://aaep-protocol.org/context/v1",
       aaep_version: "1.0.0",
@@ -871,7 +871,7 @@ describe("the record of it all (CNF-41)", () => {
 
   it("tells of what nobody knows, and of questions nobody was there for", async () => {
     const records: AuditRecord[] = [];
-    const lives = new Lives({ audit: (record) => records.push(record) });
+    const lives = new AgentProcesses({ audit: (record) => records.push(record) });
     const first = lives.life.agent.start({ summary: "Moving money." });
     await first.tool(TRANSFER, () => 1);
     expect(records).toMatchObject([

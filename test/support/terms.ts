@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { resolveTerms, type Terms } from "../../src/protocol/negotiate.ts";
 import type { Capabilities } from "../../src/protocol/types.ts";
 import { capabilitiesArbitrary } from "./capabilities.ts";
-import { REGISTRY } from "./world.ts";
+import { REGISTRY } from "./delivery-harness.ts";
 
 export const termsOf = (capabilities: Capabilities = {}): Terms =>
   resolveTerms(capabilities, { languages: capabilities.languages ?? ["en-US"], ...capabilities });

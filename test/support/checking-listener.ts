@@ -15,7 +15,7 @@ import {
 } from "../../src/protocol/lifecycle.ts";
 import { parseValue } from "../../src/protocol/parse.ts";
 import type { AgentEvent, OutputStreaming } from "../../src/protocol/types.ts";
-import { type Listener, type Moment, REGISTRY } from "./world.ts";
+import { type Listener, type Moment, REGISTRY } from "./delivery-harness.ts";
 
 const GAP = /^Some of what the agent said/;
 const EVENT_ID = /^evt_[A-Za-z0-9]+$/;

@@ -25,7 +25,7 @@ export interface Death {
   readonly kept: boolean;
 }
 
-export class Life {
+export class AgentProcess {
   readonly clock: FakeClock;
   readonly agent: Producer;
   readonly warnings: string[] = [];
@@ -75,23 +75,23 @@ export class Life {
 /** What comes back from a disk is a copy. */
 const asWritten = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T;
 
-export class Lives {
+export class AgentProcesses {
   readonly store: LogStore;
-  life: Life;
+  life: AgentProcess;
   readonly #options: Partial<ProducerOptions>;
 
   constructor(options: Partial<ProducerOptions> = {}, store = createMemoryStore(), death?: Death) {
     this.store = store;
     this.#options = options;
-    this.life = new Life(store, "2026-01-01T00:00:00.000Z", options, death);
+    this.life = new AgentProcess(store, "2026-01-01T00:00:00.000Z", options, death);
   }
 
   /** The process is killed and, some time later, started again. */
-  async restart(seconds = 1, death?: Death): Promise<Life> {
+  async restart(seconds = 1, death?: Death): Promise<AgentProcess> {
     const { clock } = this.life;
     this.life.kill();
     const at = new Date(Date.parse(clock.timestamp()) + seconds * 1000).toISOString();
-    this.life = new Life(this.store, at, this.#options, death);
+    this.life = new AgentProcess(this.store, at, this.#options, death);
     await this.life.settle();
     return this.life;
   }
@@ -118,7 +118,7 @@ export class Phone {
   subscription_id = "";
   readonly #options: PhoneOptions;
   readonly #principal: Principal;
-  #life: Life | undefined;
+  #life: AgentProcess | undefined;
   #subscription: Subscription | undefined;
   #line: Peer | undefined;
 
@@ -128,7 +128,7 @@ export class Phone {
   }
 
   /** The first time, or as if it were. */
-  join(life: Life): this {
+  join(life: AgentProcess): this {
     this.#life = life;
     const { subscription, answer } = hubOf(life.agent).subscribe(
       {
@@ -152,7 +152,7 @@ export class Phone {
   }
 
   /** Goes on where it was, as an EventSource does. False where the agent does not know it any more. */
-  rejoin(life: Life): boolean {
+  rejoin(life: AgentProcess): boolean {
     this.#life = life;
     const subscription = hubOf(life.agent).find(this.subscription_id, this.#principal);
     if (subscription) this.#open(subscription, this.lastEventId);
@@ -160,7 +160,7 @@ export class Phone {
   }
 
   /** Its messages reach the new process before its stream does. */
-  reach(life: Life): void {
+  reach(life: AgentProcess): void {
     this.#life = life;
     this.#line = undefined;
   }

@@ -4,7 +4,7 @@ import { createParser } from "eventsource-parser";
 import { WebSocket } from "ws";
 import type { Principal } from "../../src/protocol/principal.ts";
 import type { SubscriptionAccepted, SubscriptionRejected } from "../../src/protocol/types.ts";
-import { bearerOf, type Hall, LOCAL, type Posted } from "./hall.ts";
+import { bearerOf, LOCAL, type Posted, type TestServer } from "./test-server.ts";
 
 export interface Frame {
   /** The SSE event's name; over WebSocket a guess by content. */
@@ -21,7 +21,7 @@ export interface Ended {
   readonly reason: string;
 }
 
-export interface Caller {
+export interface RawClient {
   readonly answer: SubscriptionAccepted | SubscriptionRejected;
   /** The handshake's HTTP status; WebSocket has none. */
   readonly posted: Posted | undefined;
@@ -78,10 +78,10 @@ class Frames {
 const isType = (type: string) => (frame: Frame) => frame.json.type === type;
 
 async function callSse(
-  hall: Hall,
+  server: TestServer,
   { request = requestWith(), principal = LOCAL, resume }: Calling = {},
-): Promise<Caller> {
-  const posted = resume ? undefined : await hall.post("/subscriptions", request, principal);
+): Promise<RawClient> {
+  const posted = resume ? undefined : await server.post("/subscriptions", request, principal);
   const answer = posted ? JSON.parse(posted.body) : { subscription_id: resume!.subscription_id };
   const frames = new Frames();
   const base = {
@@ -90,12 +90,12 @@ async function callSse(
     frames: frames.all,
     until: (fits: (frame: Frame) => boolean) => frames.until(fits),
     untilType: (type: string) => frames.until(isType(type)),
-    send: (message: object, as = principal) => hall.post("/replies", message, as),
+    send: (message: object, as = principal) => server.post("/replies", message, as),
   };
   if (posted && posted.status !== 201)
     return { ...base, socket: undefined as never, ended: new Promise(() => {}), drop() {} };
   const last = resume?.last_event_id;
-  const { response, socket } = await hall.stream(
+  const { response, socket } = await server.stream(
     answer.subscription_id,
     principal,
     last === undefined ? {} : { "last-event-id": last },
@@ -114,12 +114,12 @@ async function callSse(
 }
 
 function callWebSocket(
-  hall: Hall,
+  server: TestServer,
   { request = requestWith(), principal = LOCAL, resume }: Calling = {},
-): Promise<Caller> {
+): Promise<RawClient> {
   const frames = new Frames();
-  const dialled = hall.dial();
-  const socket = new WebSocket(`ws://127.0.0.1:${hall.port}/aaep/v1/ws`, "aaep.v1", {
+  const dialled = server.dial();
+  const socket = new WebSocket(`ws://127.0.0.1:${server.port}/aaep/v1/ws`, "aaep.v1", {
     headers: { authorization: `Bearer ${bearerOf(principal)}` },
     createConnection: () => dialled,
   });
@@ -146,7 +146,7 @@ function callWebSocket(
     until: (fits) => frames.until(fits),
     untilType: (type) => frames.until(isType(type)),
     send: async (message, as) => {
-      if (as) return hall.post("/replies", message, as);
+      if (as) return server.post("/replies", message, as);
       socket.send(JSON.stringify(message));
       return undefined;
     },

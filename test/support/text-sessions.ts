@@ -2,8 +2,8 @@
 import fc from "fast-check";
 import { closesText } from "../../src/delivery/log-window.ts";
 import { type AgentEvent, CORE_CONTEXT, type OutputStreaming } from "../../src/protocol/types.ts";
+import { REGISTRY } from "./delivery-harness.ts";
 import { isEvent, legalScript } from "./legal-session.ts";
-import { REGISTRY } from "./world.ts";
 
 const SENTENCES = [
   "Your balance is $4,200.50 as of 5 p.m. today. ",

@@ -5,8 +5,7 @@
 
 import { createServer, type IncomingMessage, request } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
-import type { Producer } from "../../src/producer/producer.ts";
-import { hubOf } from "../../src/producer/producer.ts";
+import { createProducer, hubOf, type Producer, type ProducerOptions } from "../../src/producer/producer.ts";
 import type { Handled, Incoming } from "../../src/protocol/hub-port.ts";
 import type { Principal } from "../../src/protocol/principal.ts";
 import { createHttpApp, type HttpApp, type ServeOptions } from "../../src/server/index.ts";
@@ -33,7 +32,7 @@ export interface Posted {
   readonly body: string;
 }
 
-export class Hall {
+export class TestServer {
   readonly httpApp: HttpApp;
   readonly port: number;
   /** What the hub made of each message, in order: over WebSocket nobody else is told. */
@@ -49,7 +48,7 @@ export class Hall {
     this.#stop = stop;
   }
 
-  static async open(agent: Producer, options: ServeOptions = {}): Promise<Hall> {
+  static async open(agent: Producer, options: ServeOptions = {}): Promise<TestServer> {
     const httpApp = await createHttpApp(agent, { auth: byBearer, ...options });
     const servers = new Set<Socket>();
     const server = createServer((message, response) => httpApp.node(message, response));
@@ -60,17 +59,17 @@ export class Hall {
     const websockets = httpApp.attachWebSocket(server);
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     let stopped: Promise<unknown> | undefined;
-    const hall = new Hall(httpApp, (server.address() as AddressInfo).port, servers, () => {
+    const opened = new TestServer(httpApp, (server.address() as AddressInfo).port, servers, () => {
       stopped ??= Promise.all([new Promise((resolve) => server.close(resolve)), websockets.close()]);
       return stopped;
     });
     const handle = hubOf(agent).handle.bind(hubOf(agent));
     hubOf(agent).handle = async (message: Incoming, ...rest) => {
       const handled = await handle(message, ...rest);
-      hall.handled.push(handled);
+      opened.handled.push(handled);
       return handled;
     };
-    return hall;
+    return opened;
   }
 
   /** In memory, a session that has ended has been heard to end; stories told for that world expect no less here. */
@@ -217,3 +216,21 @@ export class Hall {
 const oneTurn = async () => {
   for (let i = 0; i < 6; i++) await new Promise((resolve) => setImmediate(resolve));
 };
+
+const servers: TestServer[] = [];
+
+/** Closes what `open` opened. */
+export async function closeAll(): Promise<void> {
+  for (const server of servers.splice(0)) await server.close();
+}
+
+/** One agent on a real server, closed by `closeAll`. */
+export async function open(
+  producer: Partial<ProducerOptions> = {},
+  site: ServeOptions = {},
+): Promise<{ agent: Producer; server: TestServer }> {
+  const agent = createProducer({ agent_id: "com.example.planner", warn: () => {}, ...producer });
+  const server = await TestServer.open(agent, site);
+  servers.push(server);
+  return { agent, server };
+}
