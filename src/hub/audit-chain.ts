@@ -68,7 +68,7 @@ export function appendAudit(
   return { ...bare, fields, hash: hashOf(bare) };
 }
 
-/** Removes values for good; the entry still proves that there was a value and that nothing was changed. */
+/** Removes values permanently; the entry still proves that there was a value and that nothing was changed. */
 export function redactAudit(entry: AuditEntry, names: readonly string[]): AuditEntry {
   const fields = { ...entry.fields };
   for (const name of names) if (Object.hasOwn(fields, name)) fields[name] = { redacted: true };

@@ -127,7 +127,7 @@ export class Hub implements HubPort {
   readonly #statusLimit: RateLimiter;
   readonly #replyLimit: RateLimiter;
   readonly #observers = new Set<HubObserver>();
-  /** Streams whose end has not been reported yet: a subscription may let go of its peer before the stream ends. */
+  /** Streams whose end has not been reported yet: a subscription may detach from its peer before the stream ends. */
   readonly #streams = new WeakSet<Peer>();
   readonly #unfollow: () => void;
   #deliveryTimer: { at: number; cancel: () => void } | undefined;

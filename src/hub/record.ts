@@ -142,7 +142,7 @@ export interface AuditLog {
   audit(record: AuditRecord): void;
   /** All stored entries, in order. */
   entries(): readonly AuditEntry[];
-  /** Removes values from an entry for good, and records that and why. */
+  /** Removes values from an entry permanently, and records that and why. */
   redact(index: number, fields: readonly string[], reason: string): Promise<void>;
   /** Removes what `retain` allows and resolves to the number removed; also happens automatically. */
   prune(): Promise<number>;

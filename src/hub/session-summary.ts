@@ -19,7 +19,7 @@ import { matchLanguage, pickVariant } from "../text/language.ts";
 /** The sentences of a summary, in one language. */
 export interface SummaryPhrases {
   /** By state; other states are named by `otherState`. */
-  readonly standing: Readonly<Record<string, string>>;
+  readonly status: Readonly<Record<string, string>>;
   otherState(state: string): string;
   /** A running tool, by its summary. */
   tool(summary: string): string;
@@ -31,7 +31,7 @@ export interface SummaryPhrases {
 }
 
 export const ENGLISH_SUMMARY: SummaryPhrases = {
-  standing: {
+  status: {
     idle: "The agent has started.",
     thinking: "The agent is thinking.",
     calling_tool: "The agent is working on something.",
@@ -71,7 +71,7 @@ export class SessionSummaries implements NoticeWords {
 
   summary(track: SessionTrack, shape: Shape): { text: string; language: string } {
     const { phrases, language } = this.#in(shape);
-    const sentences = [phrases.standing[track.state] ?? phrases.otherState(track.state)];
+    const sentences = [phrases.status[track.state] ?? phrases.otherState(track.state)];
     const activity = this.#sessions.get(track.session_id);
     if (!activity) return { text: sentences[0]!, language };
     const wordsOf = (event: AgentEvent): string | undefined => {

@@ -186,7 +186,7 @@ export class Gate {
         extra_context: spec.extra_context,
       },
       subject: "A question",
-      nobody: (phrases) => (lenient ? phrases.settled_leniently : phrases.settled).nobody_to_ask,
+      nobody: (phrases) => (lenient ? phrases.settledLeniently : phrases.settled).nobody_to_ask,
       announce: (settlement) => {
         if (wantsChange(settlement)) return REJECTED_CHANGE;
         const { outcome } = settlement;
@@ -194,7 +194,7 @@ export class Gate {
           outcome === "accepted"
             ? phrases.settled.agreed
             : lenient && (outcome === "timed_out" || outcome === "disconnected")
-              ? phrases.settled_leniently[outcome]
+              ? phrases.settledLeniently[outcome]
               : phrases.settled[outcome];
         return { outcome, words, state: "thinking" };
       },

@@ -16,8 +16,8 @@ const SPOKEN: string[] = [
   ),
   ...words(ENGLISH),
   ...[0, 1, 20, 60, 61, 90, 119, 600, 3_600, 7_200, 86_400].flatMap((seconds) => [
-    ENGLISH.time_left(ENGLISH.duration(seconds)),
-    ENGLISH.more_time(ENGLISH.duration(seconds)),
+    ENGLISH.timeLeft(ENGLISH.duration(seconds)),
+    ENGLISH.moreTime(ENGLISH.duration(seconds)),
   ]),
   ENGLISH.percent(50),
   ENGLISH.step(2, 5),

@@ -133,23 +133,23 @@ export interface Phrases extends SummaryPhrases {
   readonly states: Readonly<Record<string, string>>;
   readonly done: string;
   readonly stopped: string;
-  readonly stopped_by_person: string;
+  readonly stoppedByPerson: string;
   readonly failed: string;
-  readonly tool_failed: string;
-  readonly tool_late: string;
-  readonly tool_cut_off: string;
+  readonly toolFailed: string;
+  readonly toolLate: string;
+  readonly toolCutOff: string;
   /** After an irreversible tool failed or was stopped: the outcome is not known. */
-  readonly perhaps_done: string;
+  readonly perhapsDone: string;
   readonly working: string;
   percent(percent: number): string;
   step(step: number, total: number): string;
   duration(seconds: number): string;
   readonly waiting: string;
-  time_left(duration: string): string;
-  more_time(duration: string): string;
+  timeLeft(duration: string): string;
+  moreTime(duration: string): string;
   readonly refusals: Readonly<Record<keyof typeof REFUSALS, string>>;
   readonly settled: Readonly<Record<keyof typeof SETTLED, OneLanguage>>;
-  readonly settled_leniently: Readonly<Record<keyof typeof SETTLED_LENIENTLY, OneLanguage>>;
+  readonly settledLeniently: Readonly<Record<keyof typeof SETTLED_LENIENTLY, OneLanguage>>;
   readonly unanswered: Readonly<Record<keyof typeof UNANSWERED, string>>;
   readonly interrupted: Readonly<Record<keyof typeof INTERRUPTIONS, string>>;
   /** After a restart: a tool was started and its outcome is not known. `action` is what the person approved. */
@@ -187,22 +187,22 @@ export const ENGLISH: Phrases = {
   },
   done: "Done.",
   stopped: "Stopped.",
-  stopped_by_person: "Stopped, as you asked.",
+  stoppedByPerson: "Stopped, as you asked.",
   failed: "Something went wrong, so this could not be finished.",
-  tool_failed: "It did not work.",
-  tool_late: "It took too long.",
-  tool_cut_off: "It was cut off, because everything was stopped.",
-  perhaps_done: "It is not known whether it was done.",
+  toolFailed: "It did not work.",
+  toolLate: "It took too long.",
+  toolCutOff: "It was cut off, because everything was stopped.",
+  perhapsDone: "It is not known whether it was done.",
   working: "Working.",
   percent: (percent) => `${percent} percent.`,
   step: (step, total) => `Step ${step} of ${total}.`,
   duration: spokenDuration,
   waiting: "Waiting for an answer.",
-  time_left: (duration) => `${duration} left to answer.`,
-  more_time: (duration) => `There is more time: ${duration} left to answer.`,
+  timeLeft: (duration) => `${duration} left to answer.`,
+  moreTime: (duration) => `There is more time: ${duration} left to answer.`,
   refusals: REFUSALS,
   settled: SETTLED,
-  settled_leniently: SETTLED_LENIENTLY,
+  settledLeniently: SETTLED_LENIENTLY,
   unanswered: UNANSWERED,
   interrupted: INTERRUPTIONS,
   unknown: (action) => `It is not known whether this was done: ${action} Check before trying again.`,

@@ -289,14 +289,14 @@ export class SessionQuestions {
       });
     return {
       warn: (question, msLeft, last) =>
-        remind({ required: last }, question, msLeft, (phrases, left) => phrases.time_left(left)),
+        remind({ required: last }, question, msLeft, (phrases, left) => phrases.timeLeft(left)),
       extended: (question) => {
         const options = { required: true, facts: writer.sessionFacts.extended(question) };
-        remind(options, question, question.msLeft, (phrases, left) => phrases.more_time(left));
+        remind(options, question, question.msLeft, (phrases, left) => phrases.moreTime(left));
       },
       remaining: (question) => {
         try {
-          const left = reminder(question, question.msLeft, (phrases, time) => phrases.time_left(time));
+          const left = reminder(question, question.msLeft, (phrases, time) => phrases.timeLeft(time));
           const event = writer.build(REMINDER, left.words, left.fields);
           const event_id = writer.options.ids("evt");
           return { event: { ...event, event_id } as unknown as AgentEvent, localized: left.localized };

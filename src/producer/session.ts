@@ -320,9 +320,7 @@ export class Session {
   #stop({ by = "system", summary, reason, partial_result }: CancelSpec): Promise<void> {
     // Idempotent: a person and a program may both stop the session.
     if (this.ended) return Promise.resolve();
-    const own = this.#writer.phrase((phrases) =>
-      by === "user" ? phrases.stopped_by_person : phrases.stopped,
-    );
+    const own = this.#writer.phrase((phrases) => (by === "user" ? phrases.stoppedByPerson : phrases.stopped));
     return this.#finish(
       "aaep:agent.session.cancelled",
       { summary: summary ?? own },
@@ -343,8 +341,8 @@ export class Session {
       this.#questions.end();
       for (const { tool, tool_call_id } of writer.openTools) {
         const perhaps = tool_call_id !== undefined && this.#tools.irreversibleRunning.has(tool_call_id);
-        const cutOff = writer.phrase(({ tool_cut_off, perhaps_done }) =>
-          perhaps ? `${tool_cut_off} ${perhaps_done}` : tool_cut_off,
+        const cutOff = writer.phrase(({ toolCutOff, perhapsDone }) =>
+          perhaps ? `${toolCutOff} ${perhapsDone}` : toolCutOff,
         );
         const status = "error";
         void writer.emit(

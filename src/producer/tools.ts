@@ -190,6 +190,6 @@ export class ToolRunner {
 }
 
 const failure = (phrases: Phrases, spec: AnySpec, late: boolean): string => {
-  const what = late ? phrases.tool_late : phrases.tool_failed;
-  return isIrreversible(spec) ? `${what} ${phrases.perhaps_done}` : what;
+  const what = late ? phrases.toolLate : phrases.toolFailed;
+  return isIrreversible(spec) ? `${what} ${phrases.perhapsDone}` : what;
 };

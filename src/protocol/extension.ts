@@ -7,9 +7,9 @@ export const EXTENSION_URI = "urn:earshot:aaep:v1";
 
 /** What a listener may ask for under `capabilities.earshot`. */
 export interface ExtensionCapabilities {
-  /** Keep my place for a while when the line drops, on any transport. */
+  /** Keep my position for a while when the connection is lost, on any transport. */
   readonly resume?: boolean;
-  /** Send questions even though I cannot answer here: I pass them on (CNF-31). */
+  /** Send questions even though I cannot answer them: I forward them (CNF-31). */
   readonly view_prompts?: boolean;
   /** Leave questions open at least this long (CON-47). */
   readonly minimum_timeout_seconds?: number;

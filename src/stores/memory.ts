@@ -29,7 +29,7 @@ export function createMemoryStore({
       for (const entry of added) entries.push(entry);
       // A quarter at a time: moving the array on every append would cost more than it saves.
       if (entries.length > most * 1.25) entries.splice(0, entries.length - most);
-      // Asynchronous like every store: whoever appends returns before the entry is delivered.
+      // Asynchronous like every store: the caller of append continues before the entry is delivered.
       await undefined;
       followers.publish(added);
       return first;

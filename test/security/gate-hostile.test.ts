@@ -233,7 +233,7 @@ describe("what fails around a question", () => {
 
   it("does not stop phrases that throw from being anything but silent", async () => {
     const { ENGLISH } = await import("../../src/producer/phrases.ts");
-    const { clock, agent } = open({ phrases: { en: { ...ENGLISH, time_left: broken, more_time: broken } } });
+    const { clock, agent } = open({ phrases: { en: { ...ENGLISH, timeLeft: broken, moreTime: broken } } });
     const listener = listen(agent);
     const session = agent.start({ summary: "Moving money." });
     const outcome = session.tool(TRANSFER, () => 1);

@@ -20,7 +20,7 @@ function duration(seconds: number): string {
 }
 
 export const ar: Phrases = {
-  standing: {
+  status: {
     idle: "بدأ الوكيل.",
     thinking: "الوكيل يفكر.",
     calling_tool: "الوكيل يعمل على شيء.",
@@ -49,19 +49,19 @@ export const ar: Phrases = {
   },
   done: "تم.",
   stopped: "توقف.",
-  stopped_by_person: "توقف كما طلبت.",
+  stoppedByPerson: "توقف كما طلبت.",
   failed: "حدث خطأ، لذلك لم يكتمل العمل.",
-  tool_failed: "لم ينجح ذلك.",
-  tool_late: "استغرق ذلك وقتًا طويلًا.",
-  tool_cut_off: "انقطع ذلك لأن كل شيء أُوقف.",
-  perhaps_done: "لا يُعرف هل تم أم لا.",
+  toolFailed: "لم ينجح ذلك.",
+  toolLate: "استغرق ذلك وقتًا طويلًا.",
+  toolCutOff: "انقطع ذلك لأن كل شيء أُوقف.",
+  perhapsDone: "لا يُعرف هل تم أم لا.",
   working: "العمل جار.",
   percent: (percent) => `${percent} بالمئة.`,
   step: (step, total) => `الخطوة ${step} من ${total}.`,
   duration,
   waiting: "في انتظار إجابة.",
-  time_left: (left) => `الوقت المتبقي للإجابة: ${left}.`,
-  more_time: (left) => `يوجد وقت إضافي. الوقت المتبقي للإجابة: ${left}.`,
+  timeLeft: (left) => `الوقت المتبقي للإجابة: ${left}.`,
+  moreTime: (left) => `يوجد وقت إضافي. الوقت المتبقي للإجابة: ${left}.`,
   refusals: {
     rejected: "كانت الإجابة لا، لذلك لم يتم ذلك.",
     timed_out: "لم تصل إجابة في الوقت المحدد، لذلك لم يتم ذلك.",
@@ -87,7 +87,7 @@ export const ar: Phrases = {
     cannot_change: "طُلب تغيير غير ممكن هنا. لن يتم ذلك.",
     answered: "أُجيب عن السؤال.",
   },
-  settled_leniently: {
+  settledLeniently: {
     timed_out: "لم يجب أحد في الوقت المحدد. يجري التنفيذ، ويمكن التراجع عنه.",
     disconnected: "غادر كل من يمكنه الإجابة. يجري التنفيذ، ويمكن التراجع عنه.",
     nobody_to_ask: "لا يوجد من يمكن سؤاله. يجري التنفيذ، ويمكن التراجع عنه.",

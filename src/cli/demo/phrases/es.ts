@@ -13,7 +13,7 @@ function duration(seconds: number): string {
 }
 
 export const es: Phrases = {
-  standing: {
+  status: {
     idle: "El agente ha empezado.",
     thinking: "El agente está pensando.",
     calling_tool: "El agente está trabajando en algo.",
@@ -43,19 +43,19 @@ export const es: Phrases = {
   },
   done: "Hecho.",
   stopped: "Detenido.",
-  stopped_by_person: "Detenido, como pediste.",
+  stoppedByPerson: "Detenido, como pediste.",
   failed: "Algo ha ido mal, así que no se ha podido terminar.",
-  tool_failed: "No ha funcionado.",
-  tool_late: "Ha tardado demasiado.",
-  tool_cut_off: "Se ha interrumpido, porque se ha detenido todo.",
-  perhaps_done: "No se sabe si se ha hecho.",
+  toolFailed: "No ha funcionado.",
+  toolLate: "Ha tardado demasiado.",
+  toolCutOff: "Se ha interrumpido, porque se ha detenido todo.",
+  perhapsDone: "No se sabe si se ha hecho.",
   working: "Trabajando.",
   percent: (percent) => `${percent} por ciento.`,
   step: (step, total) => `Paso ${step} de ${total}.`,
   duration,
   waiting: "Esperando una respuesta.",
-  time_left: (left) => `Tiempo para responder: ${left}.`,
-  more_time: (left) => `Hay más tiempo. Tiempo para responder: ${left}.`,
+  timeLeft: (left) => `Tiempo para responder: ${left}.`,
+  moreTime: (left) => `Hay más tiempo. Tiempo para responder: ${left}.`,
   refusals: {
     rejected: "La respuesta fue no, así que no se ha hecho.",
     timed_out: "No hubo respuesta a tiempo, así que no se ha hecho.",
@@ -82,7 +82,7 @@ export const es: Phrases = {
     cannot_change: "Se ha pedido un cambio que aquí no se puede hacer. No se hará.",
     answered: "La pregunta ha sido respondida.",
   },
-  settled_leniently: {
+  settledLeniently: {
     timed_out: "Nadie respondió a tiempo. Se hace; se puede deshacer.",
     disconnected: "Todos los que podían responder se han ido. Se hace; se puede deshacer.",
     nobody_to_ask: "No hay nadie a quien preguntar. Se hace; se puede deshacer.",

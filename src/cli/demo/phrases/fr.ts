@@ -13,7 +13,7 @@ function duration(seconds: number): string {
 }
 
 export const fr: Phrases = {
-  standing: {
+  status: {
     idle: "L'agent a commencé.",
     thinking: "L'agent réfléchit.",
     calling_tool: "L'agent travaille à quelque chose.",
@@ -42,19 +42,19 @@ export const fr: Phrases = {
   },
   done: "C'est fait.",
   stopped: "Arrêté.",
-  stopped_by_person: "Arrêté, comme demandé.",
+  stoppedByPerson: "Arrêté, comme demandé.",
   failed: "Un problème est survenu, le travail n'a donc pas pu être terminé.",
-  tool_failed: "Cela n'a pas marché.",
-  tool_late: "Cela a pris trop de temps.",
-  tool_cut_off: "Cela a été interrompu, car tout a été arrêté.",
-  perhaps_done: "On ne sait pas si cela a été fait.",
+  toolFailed: "Cela n'a pas marché.",
+  toolLate: "Cela a pris trop de temps.",
+  toolCutOff: "Cela a été interrompu, car tout a été arrêté.",
+  perhapsDone: "On ne sait pas si cela a été fait.",
   working: "Travail en cours.",
   percent: (percent) => `${percent} pour cent.`,
   step: (step, total) => `Étape ${step} sur ${total}.`,
   duration,
   waiting: "En attente d'une réponse.",
-  time_left: (left) => `Temps pour répondre : ${left}.`,
-  more_time: (left) => `Il y a plus de temps. Temps pour répondre : ${left}.`,
+  timeLeft: (left) => `Temps pour répondre : ${left}.`,
+  moreTime: (left) => `Il y a plus de temps. Temps pour répondre : ${left}.`,
   refusals: {
     rejected: "La réponse était non, ce n'est donc pas fait.",
     timed_out: "Il n'y a pas eu de réponse à temps, ce n'est donc pas fait.",
@@ -81,7 +81,7 @@ export const fr: Phrases = {
     cannot_change: "Un changement impossible ici a été demandé. Ce ne sera pas fait.",
     answered: "La question a reçu une réponse.",
   },
-  settled_leniently: {
+  settledLeniently: {
     timed_out: "Personne n'a répondu à temps. C'est lancé ; on peut revenir en arrière.",
     disconnected: "Tous ceux qui pouvaient répondre sont partis. C'est lancé ; on peut revenir en arrière.",
     nobody_to_ask: "Il n'y a personne à qui demander. C'est lancé ; on peut revenir en arrière.",

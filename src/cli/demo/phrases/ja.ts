@@ -7,7 +7,7 @@ function duration(seconds: number): string {
 }
 
 export const ja: Phrases = {
-  standing: {
+  status: {
     idle: "エージェントが開始しました。",
     thinking: "エージェントは考えています。",
     calling_tool: "エージェントは作業中です。",
@@ -36,19 +36,19 @@ export const ja: Phrases = {
   },
   done: "完了しました。",
   stopped: "停止しました。",
-  stopped_by_person: "ご希望どおり停止しました。",
+  stoppedByPerson: "ご希望どおり停止しました。",
   failed: "問題が起きたため、終えることができませんでした。",
-  tool_failed: "うまくいきませんでした。",
-  tool_late: "時間がかかりすぎました。",
-  tool_cut_off: "すべて停止されたため、中断しました。",
-  perhaps_done: "実行されたかどうかは分かりません。",
+  toolFailed: "うまくいきませんでした。",
+  toolLate: "時間がかかりすぎました。",
+  toolCutOff: "すべて停止されたため、中断しました。",
+  perhapsDone: "実行されたかどうかは分かりません。",
   working: "作業中です。",
   percent: (percent) => `${percent}パーセント。`,
   step: (step, total) => `${total}段階のうち${step}番目。`,
   duration,
   waiting: "お返事を待っています。",
-  time_left: (left) => `回答の残り時間は${left}です。`,
-  more_time: (left) => `時間が延びました。回答の残り時間は${left}です。`,
+  timeLeft: (left) => `回答の残り時間は${left}です。`,
+  moreTime: (left) => `時間が延びました。回答の残り時間は${left}です。`,
   refusals: {
     rejected: "答えが「いいえ」だったので、実行していません。",
     timed_out: "時間内に答えがなかったので、実行していません。",
@@ -75,7 +75,7 @@ export const ja: Phrases = {
     cannot_change: "ここではできない変更が求められました。実行しません。",
     answered: "質問に答えがありました。",
   },
-  settled_leniently: {
+  settledLeniently: {
     timed_out: "時間内に答えがありませんでした。実行します。元に戻せます。",
     disconnected: "答えられる人が全員いなくなりました。実行します。元に戻せます。",
     nobody_to_ask: "尋ねる相手がいません。実行します。元に戻せます。",
