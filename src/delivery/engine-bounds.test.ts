@@ -1,9 +1,9 @@
 /** The engine at its limits: lagging subscriptions, changed terms, and memory that must stay bounded. */
 import { describe, expect, it } from "vitest";
 import { isGap } from "../../test/support/checking-listener.ts";
+import { REGISTRY, viewOf, World } from "../../test/support/delivery-harness.ts";
 import { createScribe, createWriter } from "../../test/support/legal-session.ts";
 import { RAW, termsOf } from "../../test/support/terms.ts";
-import { REGISTRY, viewOf, World } from "../../test/support/delivery-harness.ts";
 import type { AgentEvent } from "../protocol/types.ts";
 
 const writer = (tag = "a1") => createWriter(createScribe({ tag }));

@@ -1,9 +1,9 @@
 /** Renegotiation in mid-stream: pending events are delivered once, in order, with timestamps that never go back. */
 import { describe, expect, it } from "vitest";
 import { Ear } from "../../test/support/checking-listener.ts";
+import { type Listener, World } from "../../test/support/delivery-harness.ts";
 import { createScribe, createWriter } from "../../test/support/legal-session.ts";
 import { RAW, termsOf } from "../../test/support/terms.ts";
-import { type Listener, World } from "../../test/support/delivery-harness.ts";
 
 const writer = () => createWriter(createScribe({ tag: "a1" }));
 const SENTENCES = termsOf({ coalesce_boundaries: ["sentence"] });

@@ -1,9 +1,9 @@
 /** The engine, one situation at a time. Invariants are in test/properties/delivery.test.ts. */
 import { describe, expect, it } from "vitest";
 import { isGap } from "../../test/support/checking-listener.ts";
+import { type Listener, World } from "../../test/support/delivery-harness.ts";
 import { createScribe, createWriter } from "../../test/support/legal-session.ts";
 import { RAW, termsOf } from "../../test/support/terms.ts";
-import { type Listener, World } from "../../test/support/delivery-harness.ts";
 import type { Capabilities } from "../protocol/types.ts";
 import { encodeEventId } from "./cursor.ts";
 

@@ -1,9 +1,9 @@
 /** A lane has the same pieces wherever reading started (CON-76). */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { talk } from "../../test/support/text-sessions.ts";
-import { RAW, termsArbitrary, termsOf } from "../../test/support/terms.ts";
 import { REGISTRY, viewOf, World } from "../../test/support/delivery-harness.ts";
+import { RAW, termsArbitrary, termsOf } from "../../test/support/terms.ts";
+import { talk } from "../../test/support/text-sessions.ts";
 import type { Piece } from "./cut.ts";
 import type { LogEntry } from "./entry.ts";
 import { Lane, type Run } from "./lane.ts";

@@ -1,8 +1,8 @@
 /** What a subscription's terms make of an event (CAP-02, CAP-03, CAP-07, CAP-09, CAP-10; CON-01, CON-05, CON-22). */
 import { describe, expect, it } from "vitest";
+import { REGISTRY } from "../../test/support/delivery-harness.ts";
 import { createWriter } from "../../test/support/legal-session.ts";
 import { termsOf } from "../../test/support/terms.ts";
-import { REGISTRY } from "../../test/support/delivery-harness.ts";
 import { parseValue } from "../protocol/parse.ts";
 import { type AgentEvent, type Capabilities, CORE_CONTEXT } from "../protocol/types.ts";
 import { applyShape, shapeOf, variantsOf } from "./shape.ts";

@@ -14,8 +14,8 @@ import {
   type SessionSpec,
   type Summary,
 } from "../../index.ts";
+import { PHRASES } from "../../producer/phrases/index.ts";
 import { systemClock } from "../../subscriber/index.ts";
-import { PHRASES } from "./phrases/index.ts";
 import {
   LANGUAGES,
   type Language,

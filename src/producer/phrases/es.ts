@@ -1,4 +1,4 @@
-import type { Phrases } from "../../../index.ts";
+import type { Phrases } from "../phrases.ts";
 
 const unit = (count: number, one: string, many: string) => `${count} ${count === 1 ? one : many}`;
 

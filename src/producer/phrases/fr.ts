@@ -1,4 +1,4 @@
-import type { Phrases } from "../../../index.ts";
+import type { Phrases } from "../phrases.ts";
 
 const unit = (count: number, name: string) => `${count} ${name}${count > 1 ? "s" : ""}`;
 

@@ -1,4 +1,4 @@
-import type { Phrases } from "../../../index.ts";
+import type { Phrases } from "../phrases.ts";
 
 function duration(seconds: number): string {
   const minutes = Math.floor(seconds / 60);

@@ -1,4 +1,4 @@
-import type { Phrases } from "../../../index.ts";
+import type { Phrases } from "../phrases.ts";
 
 type Forms = Readonly<Partial<Record<Intl.LDMLPluralRule, string>>>;
 
