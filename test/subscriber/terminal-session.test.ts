@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterEach, describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 import { createProducer } from "../../src/producer/producer.ts";
 import { serve } from "../../src/server/index.ts";
 import { program } from "../cli/support.ts";
@@ -14,7 +14,8 @@ import { findPython } from "../interop/programs.ts";
 const python = findPython("pty");
 const driver = fileURLToPath(new URL("terminal-session.py", import.meta.url));
 const closing: (() => unknown)[] = [];
-afterEach(async () => {
+// Not after each: the tests wait for a person who types, so they run concurrently.
+afterAll(async () => {
   for (const close of closing.splice(0).reverse()) await close();
 });
 
@@ -107,7 +108,7 @@ async function session(address: string, token: string, ...flags: string[]): Prom
 const QUESTION = "Say no, or say yes to review and confirm.";
 const READ_BACK = "To allow it, say confirm. To refuse, say no.";
 
-describe.skipIf(python.skip)(`a terminal session${python.note}`, () => {
+describe.skipIf(python.skip).concurrent(`a terminal session${python.note}`, () => {
   it("a transfer is refused, another allowed in two steps; paste, typing ahead and held keys accept nothing; no escape sequence from an event gets out (A16)", {
     timeout: 60_000,
   }, async () => {
