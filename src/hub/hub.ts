@@ -95,8 +95,8 @@ export type Subscribed =
   | { readonly answer: SubscriptionAccepted; readonly subscription: Subscription };
 
 /**
- * Required to append an irreversible `tool.invoked`. Only the gate and the relay import it, so nothing else can announce
- * such an act without the approval that allows it.
+ * Required to append an irreversible `tool.invoked`. Only a session's event writer and the relay import it, so nothing
+ * else can announce such a call without the approval that allows it.
  */
 export const GATE_PROOF: unique symbol = Symbol("passed the gate");
 
