@@ -1,7 +1,7 @@
 /** `earshot`: make an agent audible, answerable and safe. */
 
+export type { ByLanguage, ByVerbosity, Sentence, Summary } from "./producer/envelope.ts";
 export type { AcceptHook } from "./producer/gate.ts";
-export type { ByLanguage, ByVerbosity, Sentence, Summary } from "./producer/localized-text.ts";
 export { ENGLISH, type Phrases, type Refusal, type RefusalOutcome } from "./producer/phrases.ts";
 export {
   createProducer,

@@ -11,8 +11,14 @@ import type { Ids } from "../protocol/ids.ts";
 import { type Lifecycle, type Resolution, startLifecycle, stepLifecycle } from "../protocol/lifecycle.ts";
 import { parseValue } from "../protocol/parse.ts";
 import type { CoreEvent, CoreEventType, ProducerIdentity } from "../protocol/types.ts";
-import { createEnvelope, type Envelope } from "./envelope.ts";
-import { type Sentence, type Summary, type TextFields, textFields } from "./localized-text.ts";
+import {
+  createEnvelope,
+  type Envelope,
+  type Sentence,
+  type Summary,
+  type TextFields,
+  textFields,
+} from "./envelope.ts";
 import { ENGLISH, type Phrases } from "./phrases.ts";
 import type { Redactor } from "./redaction.ts";
 import { LIFECYCLE_OPTIONS, type RestoredSession } from "./restore.ts";

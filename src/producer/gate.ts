@@ -6,8 +6,8 @@ import type { Act } from "../hub/record.ts";
 import type { Fact } from "../hub/store.ts";
 import { EarshotError } from "../protocol/errors.ts";
 import type { AwaitingClarification, AwaitingConfirmation, ConfirmationReply } from "../protocol/types.ts";
+import type { Sentence, Summary } from "./envelope.ts";
 import type { EventWriter } from "./event-writer.ts";
-import type { Sentence, Summary } from "./localized-text.ts";
 import {
   bindParams,
   fingerprintOf,

@@ -2,8 +2,7 @@
 import { EarshotError } from "../protocol/errors.ts";
 import { canonicalJson } from "../protocol/formats.ts";
 import { sha256Hex } from "../protocol/sha256.ts";
-import { clusterStart } from "./envelope.ts";
-import { inLanguage, type Sentence } from "./localized-text.ts";
+import { clusterStart, inLanguage, type Sentence } from "./envelope.ts";
 
 export type Params = Readonly<Record<string, unknown>>;
 

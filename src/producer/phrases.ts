@@ -6,7 +6,7 @@
  */
 import { ENGLISH_SUMMARY, type SummaryPhrases } from "../hub/session-summary.ts";
 import type { QuestionOutcome } from "../protocol/extension.ts";
-import type { ByVerbosity } from "./localized-text.ts";
+import type { ByVerbosity } from "./envelope.ts";
 
 /** How asking can end without an approval. */
 export type AskRefusal = "rejected" | "timed_out" | "withdrawn" | "disconnected" | "nobody_to_ask";

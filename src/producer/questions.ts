@@ -16,8 +16,8 @@ import type {
   AwaitingConfirmation,
   ConfirmationReply,
 } from "../protocol/types.ts";
+import { inLanguage, type Sentence, type Summary } from "./envelope.ts";
 import type { EventWriter } from "./event-writer.ts";
-import { inLanguage, type Sentence, type Summary } from "./localized-text.ts";
 import { fingerprintOf } from "./params.ts";
 import type { AskRefusal, Phrases } from "./phrases.ts";
 import type { QuestionIdentity } from "./session-facts.ts";

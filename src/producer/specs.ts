@@ -4,7 +4,7 @@
  */
 import type { ResponseKind } from "../hub/questions.ts";
 import type { RiskLevel } from "../protocol/types.ts";
-import type { Sentence, Summary } from "./localized-text.ts";
+import type { Sentence, Summary } from "./envelope.ts";
 import type { Params } from "./params.ts";
 import type { AskRefusal, Refusal } from "./phrases.ts";
 
