@@ -2,8 +2,8 @@
 import { Engine } from "../src/delivery/engine.ts";
 import type { LaneDelivery } from "../src/delivery/lane.ts";
 import { createLog } from "../src/hub/log.ts";
-import { createIds } from "../src/protocol/ids.ts";
 import type { Terms } from "../src/protocol/negotiate.ts";
+import { createIds } from "../src/protocol/platform.ts";
 import { createMemoryStore } from "../src/stores/memory.ts";
 import { createRandom, type Script } from "./_session.ts";
 

@@ -17,7 +17,7 @@ import { Engine } from "../src/delivery/engine.ts";
 import { createLog } from "../src/hub/log.ts";
 import type { LogEntry, LogStore } from "../src/hub/store.ts";
 import { createProducer, hubOf } from "../src/producer/producer.ts";
-import { createIds } from "../src/protocol/ids.ts";
+import { createIds } from "../src/protocol/platform.ts";
 import { openEmbeddedStore } from "../src/stores/embedded/index.ts";
 import { createMemoryStore } from "../src/stores/memory.ts";
 import { median, print } from "./_report.ts";

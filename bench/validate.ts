@@ -10,8 +10,8 @@ import addFormatsModule from "ajv-formats";
 import { build } from "esbuild";
 import fc from "fast-check";
 import { z } from "zod";
-import { isDateTime, isUri } from "../src/protocol/formats.ts";
 import { EVENTS } from "../src/protocol/generated/tables.ts";
+import { isDateTime, isUri } from "../src/protocol/validate.ts";
 import { arbitraryFor, mutate } from "../test/support/messages.ts";
 import { cpuMicroseconds, median, print } from "./_report.ts";
 

@@ -137,6 +137,7 @@ async function walkThroughARestart() {
     asked = true;
   });
   const session = agent.start({ summary: "Paying the rent." });
+  await session.say("One moment. ");
   void session.tool({ ...TRANSFER, key: "rent" }, () => {});
   await until(() => asked);
   await server.close();

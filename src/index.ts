@@ -28,6 +28,6 @@ export type {
   ToolContext,
   ToolOutcome,
 } from "./producer/specs.ts";
-export type { Clock } from "./protocol/clock.ts";
 export { EarshotError, type ErrorCode, type ErrorCodes, type RequirementId } from "./protocol/errors.ts";
 export type { Deadline, ExtensionCapabilities, QuestionOutcome, Resolves } from "./protocol/extension.ts";
+export type { Clock } from "./protocol/platform.ts";

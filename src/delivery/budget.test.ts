@@ -8,7 +8,7 @@ import {
   nextSendAt,
   quietAfter,
   spend,
-} from "./budget.ts";
+} from "./drain.ts";
 
 /** Sends as early as the rate limit allows, as many as possible until a time. */
 function greedy(rate: number, until: number): number[] {

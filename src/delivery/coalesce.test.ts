@@ -3,8 +3,8 @@ import { describe, expect, it } from "vitest";
 import { createWriter } from "../../test/support/legal-session.ts";
 import { termsOf } from "../../test/support/terms.ts";
 import type { AgentEvent } from "../protocol/types.ts";
-import { eventOf, Grouping, groupsOf } from "./coalesce.ts";
 import { Cutter, MAX_CHUNK_BYTES } from "./cut.ts";
+import { eventOf, Grouping, groupsOf } from "./lane.ts";
 import { SessionTrack } from "./log-window.ts";
 import { shapeOf } from "./shape.ts";
 

@@ -5,9 +5,9 @@
  */
 
 import { isCritical } from "../protocol/filters.ts";
-import { codePoints } from "../protocol/formats.ts";
 import { utf8Length } from "../protocol/limits.ts";
 import type { AgentEvent, Boundary, OutputStreaming } from "../protocol/types.ts";
+import { codePoints } from "../text/language.ts";
 import type { OutputTrack, SessionTrack, TrackedEntry } from "./log-window.ts";
 import { applyShape, applyShapeToText, BOUNDARIES, type Shape } from "./shape.ts";
 

@@ -2,12 +2,12 @@
  * The fan-out from one log to many subscriptions: the engine cuts every entry once per lane, and each subscription
  * drains its lane at its own rate limit and pace. One schedule serves all of them. The clock is passed in.
  */
-import type { Ids } from "../protocol/ids.ts";
+
 import type { Terms } from "../protocol/negotiate.ts";
-import { createBudget, maxBurst } from "./budget.ts";
+import type { Ids } from "../protocol/platform.ts";
 import { type Cursor, decodeId, encodeEventId } from "./cursor.ts";
 import type { Piece } from "./cut.ts";
-import { Drain, type LaneGroup, LaneMember, Schedule, type Sink } from "./drain.ts";
+import { createBudget, Drain, type LaneGroup, LaneMember, maxBurst, Schedule, type Sink } from "./drain.ts";
 import type { LogEntry, LogIdentity } from "./entry.ts";
 import { agedOut, type Heard, heardAt, heardAtLeast, type LanePosition } from "./heard.ts";
 import { Lane, tagOf, type View } from "./lane.ts";

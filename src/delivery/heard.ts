@@ -3,9 +3,10 @@
  * cuts the same log differently, so delivery restarts a little earlier and drops what was already heard. Nothing is
  * lost and, if the old terms are known, nothing is repeated.
  */
-import { codePoints } from "../protocol/formats.ts";
+
 import { utf8Length } from "../protocol/limits.ts";
 import type { OutputStreaming } from "../protocol/types.ts";
+import { codePoints } from "../text/language.ts";
 import type { Cursor } from "./cursor.ts";
 import type { Piece } from "./cut.ts";
 import type { Lane, Run, View } from "./lane.ts";

@@ -3,9 +3,9 @@
  */
 
 export { createSegmenter, type Segmenter, segmentText } from "../text/segmenter/segmenter.ts";
-export { LONGEST_PAUSE_MS } from "./budget.ts";
 export { type Cursor, decodeId, encodeEventId } from "./cursor.ts";
 export type { Sink } from "./drain.ts";
+export { LONGEST_PAUSE_MS } from "./drain.ts";
 export { type Attachment, type AttachOptions, Engine, type EngineOptions } from "./engine.ts";
 export type { LogEntry, LogIdentity } from "./entry.ts";
 export type { LaneDelivery, View } from "./lane.ts";

@@ -3,7 +3,7 @@
  * open questions sent again (CON-16). They do not move the cursor.
  */
 import { isCritical } from "../protocol/filters.ts";
-import type { Ids } from "../protocol/ids.ts";
+import type { Ids } from "../protocol/platform.ts";
 import { AAEP_VERSION, CORE_CONTEXT } from "../protocol/types.ts";
 import { localizationHints } from "../text/language.ts";
 import { encodeDelivery, type LaneDelivery } from "./lane.ts";

@@ -1,7 +1,7 @@
 /** Text prepared for the log: NFC, whole grapheme clusters, counted in code points (CON-10, I18N-10, I18N-13). */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { codePoints } from "../protocol/formats.ts";
+import { codePoints } from "../text/language.ts";
 import { createOutputText } from "./output-text.ts";
 
 const graphemes = new Intl.Segmenter("und", { granularity: "grapheme" });

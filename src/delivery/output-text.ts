@@ -2,7 +2,7 @@
  * Prepares the text of one output for the log (CON-10): normalized to NFC, never split inside a grapheme cluster,
  * counted in code points. Characters that may combine with the next chunk are held back until it arrives.
  */
-import { codePoints } from "../protocol/formats.ts";
+import { codePoints } from "../text/language.ts";
 
 /** The text of one output on its way into the log. */
 export interface OutputText {

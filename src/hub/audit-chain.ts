@@ -3,8 +3,9 @@
  * moved entry breaks the chain. Fields can be redacted later without breaking it, because the chain covers a salted hash
  * of each field, not the field. Entries may be removed from the front if a later entry says up to which one.
  */
-import { canonicalJson } from "../protocol/formats.ts";
+
 import { sha256Hex } from "../protocol/sha256.ts";
+import { canonicalJson } from "../protocol/validate.ts";
 
 /** One entry as it is stored. `fields` may lose values to redaction; `digests` never change. */
 export interface AuditEntry {

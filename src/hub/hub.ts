@@ -4,7 +4,6 @@
  */
 import { Engine } from "../delivery/engine.ts";
 import type { LogEntry } from "../delivery/entry.ts";
-import type { Clock } from "../protocol/clock.ts";
 import { EarshotError } from "../protocol/errors.ts";
 import { extensionOffer, resumeRequest } from "../protocol/extension.ts";
 import type {
@@ -15,9 +14,9 @@ import type {
   Peer,
   SubscriptionHandle,
 } from "../protocol/hub-port.ts";
-import type { Ids } from "../protocol/ids.ts";
 import { negotiate, type Offer, renegotiate, resolveTerms } from "../protocol/negotiate.ts";
-import { isExpired, type Principal, sameRights } from "../protocol/principal.ts";
+import type { Clock, Ids } from "../protocol/platform.ts";
+import { isExpired, mayAnswer, mayHear, type Principal, sameRights } from "../protocol/principal.ts";
 import type {
   CancelSession,
   FollowSessions,
@@ -29,14 +28,13 @@ import type {
   SubscriptionRenegotiate,
   SubscriptionRequest,
 } from "../protocol/types.ts";
-import { mayAnswer, mayHear, viewOf } from "./access.ts";
 import { type AppendOptions, createLog, LOG_BROKEN, type Log } from "./log.ts";
 import { QuestionRegistry } from "./questions.ts";
 import { type RateLimit, RateLimiter } from "./rate-limiter.ts";
 import type { AuditRecord } from "./record.ts";
 import { SessionSummaries, type SummaryPhrases } from "./session-summary.ts";
 import type { LogStore } from "./store.ts";
-import { Subscription, SubscriptionRegistry } from "./subscription.ts";
+import { Subscription, SubscriptionRegistry, viewOf } from "./subscription.ts";
 
 export type { AppendOptions } from "./log.ts";
 

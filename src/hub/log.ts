@@ -8,8 +8,8 @@ import type { LogEntry } from "../delivery/entry.ts";
 import { closesText, isTerminal } from "../delivery/log-window.ts";
 import { createOutputText, type OutputText } from "../delivery/output-text.ts";
 import { EarshotError } from "../protocol/errors.ts";
-import { codePoints } from "../protocol/formats.ts";
 import type { AgentEvent, OutputStreaming } from "../protocol/types.ts";
+import { codePoints } from "../text/language.ts";
 import type { Fact, LogStore } from "./store.ts";
 
 /** What an entry may carry besides its event. */

@@ -8,7 +8,6 @@ import type { LogEntry } from "../delivery/entry.ts";
 import { encodeDelivery, type LaneDelivery } from "../delivery/lane.ts";
 import type { LogWindow } from "../delivery/log-window.ts";
 import { applyShape, type ExtensionRegistry, shapeOf, variantsOf } from "../delivery/shape.ts";
-import type { Clock } from "../protocol/clock.ts";
 import {
   type Deadline,
   EXTENSION_PREFIX,
@@ -16,7 +15,8 @@ import {
   type Resolves,
 } from "../protocol/extension.ts";
 import type { Peer } from "../protocol/hub-port.ts";
-import type { Principal } from "../protocol/principal.ts";
+import type { Clock } from "../protocol/platform.ts";
+import { mayAnswer, mayHear, type Principal } from "../protocol/principal.ts";
 import type {
   AwaitingClarification,
   AwaitingConfirmation,
@@ -24,11 +24,15 @@ import type {
   ConfirmationReply,
   Reply,
 } from "../protocol/types.ts";
-import { canBeAsked, mayAnswer, mayHear } from "./access.ts";
 import type { Log } from "./log.ts";
 import type { Act, AuditRecord } from "./record.ts";
 import { factOf, factsOf, type LogStore } from "./store.ts";
-import type { MissedOutcome, Subscription, SubscriptionRegistry } from "./subscription.ts";
+import {
+  canBeAsked,
+  type MissedOutcome,
+  type Subscription,
+  type SubscriptionRegistry,
+} from "./subscription.ts";
 
 export type Origin = "human" | "timeout" | "disconnect" | "withdrawn";
 

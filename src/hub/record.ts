@@ -3,12 +3,12 @@
  * the same write as the event it is about, so an approval without its entry cannot exist. The record is append-only and
  * hash-chained; whoever holds a signed head can prove later that nothing before it was changed (CNF-41).
  */
-import { type Clock, systemClock } from "../protocol/clock.ts";
+
 import { EarshotError } from "../protocol/errors.ts";
-import { canonicalJson } from "../protocol/formats.ts";
-import { type RandomBytes, systemRandom } from "../protocol/ids.ts";
+import { type Clock, type RandomBytes, systemClock, systemRandom } from "../protocol/platform.ts";
 import { sha256Hex } from "../protocol/sha256.ts";
 import type { Reply } from "../protocol/types.ts";
+import { canonicalJson } from "../protocol/validate.ts";
 import {
   type AuditEntry,
   type AuditVerdict,

@@ -2,7 +2,7 @@
  * Answers "what is happening?": the status of a session in a few sentences (CON-26). Built from the log as it grows, so
  * that everyone who joins or asks gets the same summary, in their language if there are phrases for it.
  */
-import { countWords } from "../delivery/budget.ts";
+import { countWords } from "../delivery/drain.ts";
 import type { LogEntry } from "../delivery/entry.ts";
 import { isTerminal, type SessionTrack } from "../delivery/log-window.ts";
 import type { GapReason, NoticeWords } from "../delivery/notices.ts";

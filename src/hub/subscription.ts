@@ -4,12 +4,12 @@
  */
 import type { Attachment, Engine } from "../delivery/engine.ts";
 import type { LaneDelivery, View } from "../delivery/lane.ts";
-import type { Clock } from "../protocol/clock.ts";
+import type { SessionTrack } from "../delivery/log-window.ts";
 import type { Peer, SubscriptionHandle } from "../protocol/hub-port.ts";
 import type { Terms } from "../protocol/negotiate.ts";
-import type { Principal } from "../protocol/principal.ts";
+import type { Clock } from "../protocol/platform.ts";
+import { mayAnswer, mayHear, type Principal } from "../protocol/principal.ts";
 import type { Capabilities, SubscriptionRejected } from "../protocol/types.ts";
-import { viewOf } from "./access.ts";
 import type { Log } from "./log.ts";
 import { factOf, factsOf, type LogStore, type SubscriptionFact } from "./store.ts";
 
@@ -182,6 +182,18 @@ interface RegistryOptions {
  * has a grace period and then an hour to come back, and the number per principal is limited (CON-04, F22). Resumable
  * subscriptions are stored, so that a restart is no more than a lost connection; closed ones are removed (privacy).
  */
+/** Names of fields in stores written by earlier versions. */
+const RENAMED: Readonly<Record<string, string>> = {
+  verbosity_given: "verbosityGiven",
+  signed_only: "signedOnly",
+  extension_terms: "extensionTerms",
+  expires_at: "expiresAt",
+  max_subscriptions: "maxSubscriptions",
+};
+
+const withCurrentNames = <Value extends object>(value: Value): Value =>
+  Object.fromEntries(Object.entries(value).map(([name, field]) => [RENAMED[name] ?? name, field])) as Value;
+
 export class SubscriptionRegistry {
   readonly #options: RegistryOptions;
   readonly #all = new Map<string, Subscription>();
@@ -217,7 +229,14 @@ export class SubscriptionRegistry {
   restore(store: LogStore, port: SubscriptionPort): void {
     for (const [id, { joined_at, ...fact }] of factsOf(store, "subscription")) {
       this.#stored.add(id);
-      const subscription = new Subscription({ ...fact, id, joinedAt: joined_at }, port);
+      const { principal, terms, under } = fact;
+      const current = {
+        ...fact,
+        principal: withCurrentNames(principal),
+        terms: withCurrentNames(terms),
+        under: under.map(withCurrentNames),
+      };
+      const subscription = new Subscription({ ...current, id, joinedAt: joined_at }, port);
       this.add(subscription);
       this.lost(subscription);
     }
@@ -328,4 +347,29 @@ export class SubscriptionRegistry {
     const { clock } = this.#options;
     return clock.timer(clock.now() + seconds * 1000, callback);
   }
+}
+
+/** Whether a subscription can be asked a question of this type by this session. */
+export const canBeAsked = (
+  subscription: Subscription,
+  type: string,
+  session: { readonly session_id: string; readonly audience: readonly string[] | undefined },
+): boolean =>
+  subscription.live &&
+  subscription.answers(type) &&
+  mayAnswer(subscription.principal) &&
+  subscription.follows(session.session_id) &&
+  mayHear(subscription.principal, session.audience);
+
+/** The sessions a subscription receives: all that its principal may hear, or only those it follows among them. */
+export function viewOf(principal: Principal, follow: readonly string[] = []): View {
+  const { audiences } = principal;
+  const all = principal.role === "admin" || audiences === "all";
+  const heard = all ? "all" : JSON.stringify([...audiences].sort());
+  const only = follow.length > 0 ? new Set(follow) : undefined;
+  return {
+    key: `${heard} ${JSON.stringify([...follow].sort())}`,
+    hears: (track: SessionTrack) =>
+      (only === undefined || only.has(track.session_id)) && mayHear(principal, track.audience),
+  };
 }

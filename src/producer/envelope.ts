@@ -3,11 +3,10 @@
  * one string, one per verbosity, one per language, or both; it becomes fields with variants by language suffix (CON-08),
  * and each listener gets the variant that fits. Text is sanitized, and timestamps never run backwards.
  */
-import type { Clock } from "../protocol/clock.ts";
 import { EarshotError } from "../protocol/errors.ts";
 import { EXTENSION_URI } from "../protocol/extension.ts";
-import { codePoints } from "../protocol/formats.ts";
 import { EMIT_LIMITS, fitsBytes, utf8Length } from "../protocol/limits.ts";
+import type { Clock } from "../protocol/platform.ts";
 import {
   AAEP_VERSION,
   CORE_CONTEXT,
@@ -16,7 +15,7 @@ import {
   type ProducerIdentity,
   type Verbosity,
 } from "../protocol/types.ts";
-import { localizationHints, VARIANT_BASES, variantSuffix } from "../text/language.ts";
+import { codePoints, localizationHints, VARIANT_BASES, variantSuffix } from "../text/language.ts";
 import type { Redactor } from "./redaction.ts";
 
 type Fields = Readonly<Record<string, unknown>>;

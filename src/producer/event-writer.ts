@@ -3,13 +3,11 @@
  * order. An illegal event is refused with the id of the requirement it would violate. Also holds what all parts of a
  * session share: its language, lifecycle state, facts and abort signal.
  */
-import type { AppendOptions, Hub } from "../hub/hub.ts";
-import { GATE_PROOF } from "../hub/hub.ts";
-import type { Clock } from "../protocol/clock.ts";
+import { type AppendOptions, GATE_PROOF, type Hub } from "../hub/hub.ts";
 import { EarshotError, type RequirementId } from "../protocol/errors.ts";
-import type { Ids } from "../protocol/ids.ts";
 import { type Lifecycle, type Resolution, startLifecycle, stepLifecycle } from "../protocol/lifecycle.ts";
 import { parseValue } from "../protocol/parse.ts";
+import type { Clock, Ids } from "../protocol/platform.ts";
 import type { CoreEvent, CoreEventType, ProducerIdentity } from "../protocol/types.ts";
 import {
   createEnvelope,

@@ -1,7 +1,7 @@
 /** Streamed text of a session: one output at a time unless the author opens more. */
 import { EarshotError } from "../protocol/errors.ts";
-import { codePoints } from "../protocol/formats.ts";
-import type { Ids } from "../protocol/ids.ts";
+import type { Ids } from "../protocol/platform.ts";
+import { codePoints } from "../text/language.ts";
 import { type Redactor, safeLength } from "./redaction.ts";
 import type { SayOptions } from "./specs.ts";
 

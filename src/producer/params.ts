@@ -1,7 +1,7 @@
 /** Parameters of gated tools: what was shown is what runs, frozen and bound by a hash (CON-49, A06). */
 import { EarshotError } from "../protocol/errors.ts";
-import { canonicalJson } from "../protocol/formats.ts";
 import { sha256Hex } from "../protocol/sha256.ts";
+import { canonicalJson } from "../protocol/validate.ts";
 import { clusterStart, inLanguage, type Sentence } from "./envelope.ts";
 
 export type Params = Readonly<Record<string, unknown>>;

@@ -1,11 +1,10 @@
 /** The entry point for an agent's author: createProducer, and through it every session, its questions and its gate. */
 import { HUB_DEFAULTS, Hub, type HubOptions } from "../hub/hub.ts";
 import type { LogStore } from "../hub/store.ts";
-import { type Clock, systemClock } from "../protocol/clock.ts";
 import { EarshotError } from "../protocol/errors.ts";
 import type { ServerPort } from "../protocol/hub-port.ts";
-import { createIds, type RandomBytes, systemRandom } from "../protocol/ids.ts";
 import type { ExtensionOffer, Offer } from "../protocol/negotiate.ts";
+import { type Clock, createIds, type RandomBytes, systemClock, systemRandom } from "../protocol/platform.ts";
 import { AAEP_VERSION, type ProducerIdentity } from "../protocol/types.ts";
 import { createMemoryStore } from "../stores/memory.ts";
 import type { AcceptHook } from "./gate.ts";

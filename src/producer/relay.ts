@@ -2,15 +2,14 @@
  * Events that happened elsewhere (a replay, a bridge from another system): checked like any session, given our ids,
  * marked as relayed, and running nothing. The only way to emit a tool call that has not passed the gate here.
  */
-import type { Hub } from "../hub/hub.ts";
-import { GATE_PROOF } from "../hub/hub.ts";
+import { GATE_PROOF, type Hub } from "../hub/hub.ts";
 import { EarshotError, type RequirementId } from "../protocol/errors.ts";
 import { EXTENSION_PREFIX, EXTENSION_URI } from "../protocol/extension.ts";
-import { isObject } from "../protocol/formats.ts";
-import type { Ids } from "../protocol/ids.ts";
 import { gapLifecycle, type Lifecycle, startLifecycle, stepLifecycle } from "../protocol/lifecycle.ts";
 import { parseValue } from "../protocol/parse.ts";
+import type { Ids } from "../protocol/platform.ts";
 import { CORE_CONTEXT, type CoreEvent } from "../protocol/types.ts";
+import { isObject } from "../protocol/validate.ts";
 import { localizationHints } from "../text/language.ts";
 
 export interface RelayOptions {

@@ -5,10 +5,9 @@
 
 import type { Question, Settlement } from "../hub/questions.ts";
 import type { Act } from "../hub/record.ts";
-import type { Fact } from "../hub/store.ts";
-import { factOf, type IntentFact, type QuestionFact } from "../hub/store.ts";
-import type { Clock } from "../protocol/clock.ts";
+import { type Fact, factOf, type IntentFact, type QuestionFact } from "../hub/store.ts";
 import { EarshotError } from "../protocol/errors.ts";
+import type { Clock } from "../protocol/platform.ts";
 import type { ConfirmationReply } from "../protocol/types.ts";
 
 /** Identifies a question when it is asked again (`key`), and what exactly is asked (`fingerprint`). */

@@ -1,6 +1,7 @@
 /** Runs tools: announced before they start, and always reported, however they end (SEQ-08, SEQ-10, SEQ-12). */
-import type { Clock } from "../protocol/clock.ts";
+
 import { EarshotError } from "../protocol/errors.ts";
+import type { Clock } from "../protocol/platform.ts";
 import type { Summary } from "./envelope.ts";
 import type { EventWriter } from "./event-writer.ts";
 import { type Intent, isIrreversible } from "./gate.ts";

@@ -1,5 +1,4 @@
 /** Event filters of a subscription (5.3.1.7, 5.5.4; CON-05, CON-14). */
-import { compactType } from "./types.ts";
 
 /** What a subscription without filters receives. */
 export const DEFAULT_INCLUDE = "aaep:agent.*";
@@ -79,4 +78,12 @@ export function filtersNoWider(requested: Filters | undefined, honored: Filters 
     given.include.every((one) => allowed.covers(one) && (!askedOut.covers(one) || givenOut.covers(one))) &&
     asked.exclude.every((one) => !givenIn.covers(one) || givenOut.covers(one))
   );
+}
+
+const CORE_TYPE = /^https:\/\/aaep-protocol\.org\/(?:types\/|vocab\/v1#)(.+)$/;
+
+/** Both spellings of a core type are the same type (ENV-06, CON-35). */
+export function compactType(type: string): string {
+  const match = type.charCodeAt(0) === 104 ? CORE_TYPE.exec(type) : null;
+  return match ? `aaep:${match[1]}` : type;
 }

@@ -3,7 +3,6 @@
 export * from "../text/language.ts";
 export { describeIssues, EarshotError, type ErrorCode, type Issue, ProtocolError } from "./errors.ts";
 export * from "./filters.ts";
-export { createIds, type IdPrefix, type Ids, type RandomBytes, systemRandom } from "./ids.ts";
 export {
   EMIT_LIMITS,
   fitsBytes,
@@ -23,4 +22,5 @@ export {
   type Terms,
 } from "./negotiate.ts";
 export { isMessage, type Parsed, type ParseOptions, parse, parseValue } from "./parse.ts";
+export { createIds, type IdPrefix, type Ids, type RandomBytes, systemRandom } from "./platform.ts";
 export * from "./types.ts";

@@ -1,5 +1,6 @@
 /** The reducer behind lifecycle.ts: checks one event against the state of its session and returns the next state. */
-import { codePoints } from "./formats.ts";
+
+import { codePoints } from "../text/language.ts";
 import type {
   Lifecycle,
   LifecycleInput,
@@ -22,6 +23,7 @@ import type {
   ToolCompleted,
   ToolInvoked,
 } from "./types.ts";
+import type {} from "./validate.ts";
 
 /** Which checks the options allow. */
 interface Rules {

@@ -1,7 +1,7 @@
 /** Size limits (chapter 3.7, LIM-*): for messages we emit, and, more generous, for messages we accept. */
 
 import type { Issue } from "./errors.ts";
-import { isObject } from "./formats.ts";
+import { isObject } from "./validate.ts";
 
 /** Limits for messages we emit. */
 export const EMIT_LIMITS = { bytes: 65_536, fields: 32, depth: 8, stringBytes: 16_384 } as const;

@@ -6,7 +6,6 @@
 
 import { type LanguageOffer, matchLanguage, resolveLanguage, spokenLanguages } from "../text/language.ts";
 import { DEFAULT_INCLUDE, filtersNoWider } from "./filters.ts";
-import { isObject } from "./formats.ts";
 import {
   AAEP_VERSION,
   type Boundary,
@@ -18,6 +17,7 @@ import {
   type SubscriptionRequest,
   type Verbosity,
 } from "./types.ts";
+import { isObject } from "./validate.ts";
 
 const VERBOSITIES: readonly Verbosity[] = ["terse", "normal", "detailed"];
 const LOADS: readonly CognitiveLoad[] = ["low", "medium", "high"];

@@ -4,11 +4,10 @@ import { describe, expect, it } from "vitest";
 import { cpuMs } from "../../test/support/cpu.ts";
 import { mutate, SAMPLES, sample } from "../../test/support/messages.ts";
 import { describeIssues } from "./errors.ts";
-import { isDateTime, isUri } from "./formats.ts";
 import { EVENTS, MESSAGES } from "./generated/tables.ts";
 import { hasDuplicateKeys, utf8Length } from "./limits.ts";
 import { type Parsed, type ParseOptions, parse, parseValue } from "./parse.ts";
-import { explain } from "./validate.ts";
+import { explain, isDateTime, isUri } from "./validate.ts";
 
 const STRICT: ParseOptions = { mode: "strict" };
 const TOLERANT: ParseOptions = { mode: "tolerant" };

@@ -6,8 +6,9 @@
  * while unknown types, fields, enum values and extensions pass with a diagnostic (CON-37, CON-38). A reply to a
  * question is never repaired, in either mode; only its timestamp may have any RFC 3339 form. Nothing here throws.
  */
+
 import { type Issue, quote } from "./errors.ts";
-import { isObject } from "./formats.ts";
+import { compactType } from "./filters.ts";
 import { EVENTS, EXTENSION_EVENT, MESSAGES } from "./generated/tables.ts";
 import {
   EMIT_LIMITS,
@@ -18,16 +19,15 @@ import {
   RECEIVE_LIMITS,
   tooLarge,
 } from "./limits.ts";
-import {
-  type CoreEvent,
-  type CoreEventMap,
-  type CoreEventType,
-  compactType,
-  type ExtensionEvent,
-  type MessageMap,
-  type OtherMessage,
+import type {
+  CoreEvent,
+  CoreEventMap,
+  CoreEventType,
+  ExtensionEvent,
+  MessageMap,
+  OtherMessage,
 } from "./types.ts";
-import { explain } from "./validate.ts";
+import { explain, isObject } from "./validate.ts";
 
 /** How strictly to validate. */
 export interface ParseOptions {

@@ -26,3 +26,16 @@ export const sameRights = (a: Principal, b: Principal): boolean => rightsOf(a) =
 
 const rightsOf = ({ role, audiences }: Principal): string =>
   JSON.stringify([role, audiences === "all" ? "all" : [...audiences].sort()]);
+
+/** Whether this principal may answer questions (SEC-18). */
+export const mayAnswer = ({ role }: Principal): boolean => role !== "listen";
+
+/** Whether this principal may receive sessions of an audience (SEC-15). */
+export function mayHear({ role, audiences }: Principal, audience: readonly string[] | undefined): boolean {
+  return (
+    role === "admin" ||
+    audiences === "all" ||
+    audience === undefined ||
+    audience.some((name) => audiences.includes(name))
+  );
+}

@@ -37,11 +37,3 @@ export type CognitiveLoad = "low" | "medium" | "high";
 export const CORE_CONTEXT = "https://aaep-protocol.org/context/v1";
 /** The AAEP version this library implements. */
 export const AAEP_VERSION = "1.0.0";
-
-const CORE_TYPE = /^https:\/\/aaep-protocol\.org\/(?:types\/|vocab\/v1#)(.+)$/;
-
-/** Both spellings of a core type are the same type (ENV-06, CON-35). */
-export function compactType(type: string): string {
-  const match = type.charCodeAt(0) === 104 ? CORE_TYPE.exec(type) : null;
-  return match ? `aaep:${match[1]}` : type;
-}

@@ -9,7 +9,7 @@ import {
 } from "../auth/authenticate.ts";
 import type { HttpRequest } from "../transports/http.ts";
 import { mayUseCookie } from "./http/guard.ts";
-import type { Logger } from "./log.ts";
+import type { Logger } from "./telemetry.ts";
 
 /** "denied": the caller is known, but may do nothing here. Undefined: the credentials are not valid. */
 export type Admission = (credentials: Credentials) => Promise<Caller | "denied" | undefined>;

@@ -5,7 +5,6 @@
 import type { Producer } from "../producer/producer.ts";
 import type { HubPort } from "../protocol/hub-port.ts";
 import type { ProducerManifest } from "../protocol/types.ts";
-import { createLogger, type Logger, type LogSink } from "./log.ts";
 import {
   buildManifest,
   createPublication,
@@ -13,7 +12,15 @@ import {
   type Publication,
   type SigningKey,
 } from "./manifest.ts";
-import { createMetrics, createObserver, type Metrics, type Observer } from "./metrics.ts";
+import {
+  createLogger,
+  createMetrics,
+  createObserver,
+  type Logger,
+  type LogSink,
+  type Metrics,
+  type Observer,
+} from "./telemetry.ts";
 import { WriteScheduler } from "./writer.ts";
 
 export interface ServerContext {

@@ -18,6 +18,9 @@ export type { Pages, Routes } from "./http/web.ts";
 export { type IpcLimits, type IpcOptions, type ServingIpc, serveIpc } from "./ipc/ipc.ts";
 export { safeName, socketDirectory, socketPath } from "./ipc/path.ts";
 export { createFileTrustStore, knownProducersPath } from "./known-producers.ts";
+export { generateSigningKey, type SigningKey, signManifest } from "./manifest.ts";
+export { type ServeOptions, type Serving, serve } from "./serve.ts";
+export { type ServingStdio, type StdioOptions, serveStdio } from "./stdio/stdio.ts";
 export {
   formatTraceparent,
   type LogEntry,
@@ -25,8 +28,5 @@ export {
   type LogSink,
   parseTraceparent,
   type TraceContext,
-} from "./log.ts";
-export { generateSigningKey, type SigningKey, signManifest } from "./manifest.ts";
-export { type ServeOptions, type Serving, serve } from "./serve.ts";
-export { type ServingStdio, type StdioOptions, serveStdio } from "./stdio/stdio.ts";
+} from "./telemetry.ts";
 export { readTokenFiles, type TokenFile, tokenDirectory } from "./token-file.ts";

@@ -1,7 +1,6 @@
-/** The store in memory: the default, and the reference for the store contract. */
+/** The store in memory: the default, and the reference for the store contract. Also the fan-out that all stores share. */
 import type { Fact, LogEntry, LogStore } from "../hub/store.ts";
-import { type RandomBytes, systemRandom } from "../protocol/ids.ts";
-import { Followers } from "./followers.ts";
+import { type RandomBytes, systemRandom } from "../protocol/platform.ts";
 
 const DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
@@ -48,4 +47,50 @@ function keep(kinds: Map<string, Map<string, Fact>>, fact: Fact): void {
   kinds.set(fact.kind, kind);
   if (fact.value === null) kind.delete(fact.key);
   else kind.set(fact.key, fact);
+}
+
+interface Follower {
+  readonly receive: (entries: readonly LogEntry[]) => void;
+  /** The position it receives next. */
+  next: number;
+  stopped: boolean;
+}
+
+export class Followers {
+  #all: readonly Follower[] = [];
+
+  /** `held` are the stored entries in memory. */
+  add(from: number, receive: Follower["receive"], held: readonly LogEntry[]): () => void {
+    const follower = { receive, next: from, stopped: false };
+    deliver(follower, held);
+    this.#all = [...this.#all, follower];
+    return () => {
+      follower.stopped = true;
+      this.#all = this.#all.filter((one) => one !== follower);
+    };
+  }
+
+  publish(entries: readonly LogEntry[]): void {
+    if (entries.length === 0) return;
+    for (const follower of this.#all) deliver(follower, entries);
+  }
+
+  clear(): void {
+    for (const follower of this.#all) follower.stopped = true;
+    this.#all = [];
+  }
+}
+
+function deliver(follower: Follower, entries: readonly LogEntry[]): void {
+  const [first] = entries;
+  const last = entries.at(-1);
+  if (follower.stopped || !first || !last || last.seq < follower.next) return;
+  // Entries stored but not yet published when it started to follow were delivered then: deduplicate.
+  const due = first.seq >= follower.next ? entries : entries.slice(follower.next - first.seq);
+  follower.next = last.seq + 1;
+  try {
+    follower.receive(due);
+  } catch {
+    // Followers report their own failures. The entries are stored, so the append succeeded.
+  }
 }

@@ -2,8 +2,9 @@
  * Deduplication after a reconnect, the only place where a subscriber does it: repeated events by id, overlapping text
  * by output and position. Also keeps the cursor to resume from.
  */
-import { codePoints } from "../protocol/formats.ts";
+
 import type { AgentEvent, OutputStreaming } from "../protocol/types.ts";
+import { codePoints } from "../text/language.ts";
 
 /** Ids and outputs remembered: enough for everything a producer may send again after a reconnect. */
 const REMEMBERED = 4096;

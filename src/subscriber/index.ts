@@ -1,6 +1,6 @@
 /** `earshot/subscriber`: subscribe to an agent at any address and reply to it. */
 
-export { type Clock, systemClock } from "../protocol/clock.ts";
+export { type Clock, systemClock } from "../protocol/platform.ts";
 
 export {
   type ClientConnection,

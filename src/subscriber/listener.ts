@@ -3,8 +3,7 @@
  * and an answer goes back over the subscription its question came from. Questions that wait for a person are stored in
  * the announcer only; sending an answer needs nothing but its token.
  */
-import type { Clock } from "../protocol/clock.ts";
-import { systemClock } from "../protocol/clock.ts";
+import { type Clock, systemClock } from "../protocol/platform.ts";
 import { Announcer, type AnnouncerOptions, type AnswerInput, type Outgoing } from "./announcer.ts";
 import { type ConnectOptions, subscribe } from "./connect.ts";
 import { type Subscriber, sendReply } from "./subscriber.ts";

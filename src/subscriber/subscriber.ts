@@ -2,12 +2,12 @@
  * One subscription: iterate its events, answer its questions. It reconnects with backoff and resumes, so that every
  * event comes out once and in order, with a notice where something is missing.
  */
-import type { Clock } from "../protocol/clock.ts";
-import { systemClock } from "../protocol/clock.ts";
+
 import { closeReason } from "../protocol/close-reasons.ts";
 import { EarshotError, type Issue, ProtocolError } from "../protocol/errors.ts";
 import { EXTENSION_PREFIX, EXTENSION_URI, type ResumePoint } from "../protocol/extension.ts";
 import { createStreamParser } from "../protocol/parse.ts";
+import { type Clock, systemClock } from "../protocol/platform.ts";
 import {
   AAEP_VERSION,
   type AgentEvent,

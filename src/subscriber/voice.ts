@@ -1,5 +1,5 @@
 /** The port an assistive technology implements, and what drives an announcer: utterances to a voice, replies to a sender. */
-import { type Clock, systemClock } from "../protocol/clock.ts";
+import { type Clock, systemClock } from "../protocol/platform.ts";
 import type { Announcer, Outgoing, Utterance } from "./announcer.ts";
 
 /** Where sentences are output: speech, braille, a screen. */

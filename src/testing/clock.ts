@@ -1,5 +1,5 @@
 /** A fake clock: time moves only with `advance`. Timers fire in order, and what each starts settles before the next one. */
-import type { Clock } from "../protocol/clock.ts";
+import type { Clock } from "../protocol/platform.ts";
 
 export interface FakeClock extends Clock {
   /** Advances the time, fires every timer that is due, and waits until everything has settled. */

@@ -3,7 +3,7 @@
  * in-process transport, with a script that answers.
  */
 import type { Producer } from "../producer/producer.ts";
-import type { Clock } from "../protocol/clock.ts";
+import type { Clock } from "../protocol/platform.ts";
 import type { Principal } from "../protocol/principal.ts";
 import type {
   AwaitingClarification,

@@ -233,3 +233,15 @@ export function pickVariant(
   if (match !== undefined) return { text: texts.get(match)!, language: match };
   return own === undefined ? undefined : { text: own, language };
 }
+
+/** The length of a text as AAEP counts positions and JSON Schema counts lengths: in code points, not UTF-16 units. */
+export function codePoints(text: string): number {
+  let count = text.length;
+  for (let i = 0; i < text.length - 1; i++) {
+    if ((text.charCodeAt(i) & 0xfc00) === 0xd800 && (text.charCodeAt(i + 1) & 0xfc00) === 0xdc00) {
+      count--;
+      i++;
+    }
+  }
+  return count;
+}

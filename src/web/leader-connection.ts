@@ -2,8 +2,9 @@
  * The subscription that the leader tab holds for all tabs of a browser. Loaded only by that tab: other tabs need no
  * parser and no transport.
  */
-import type { Clock } from "../protocol/clock.ts";
+
 import type { ResumePoint } from "../protocol/extension.ts";
+import type { Clock } from "../protocol/platform.ts";
 import type { AgentEvent, Capabilities } from "../protocol/types.ts";
 import type { Outgoing } from "../subscriber/announcer.ts";
 import { transportFor } from "../subscriber/connect.ts";

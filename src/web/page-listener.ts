@@ -2,8 +2,9 @@
  * The listener of a page: one announcer per tab, fed by the one connection of this browser. It decides what is
  * announced, when, and by which tab; the view shows it. No DOM here, so that any framework can use it.
  */
-import { type Clock, systemClock } from "../protocol/clock.ts";
+
 import type { ResumePoint } from "../protocol/extension.ts";
+import { type Clock, systemClock } from "../protocol/platform.ts";
 import type { AgentEvent, Capabilities } from "../protocol/types.ts";
 import {
   Announcer,

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import type { AuditRecord } from "../../src/hub/record.ts";
 import type { LogEntry } from "../../src/hub/store.ts";
 import { createProducer } from "../../src/producer/producer.ts";
-import { createIds, type RandomBytes } from "../../src/protocol/ids.ts";
+import { createIds, type RandomBytes } from "../../src/protocol/platform.ts";
 import type { AwaitingConfirmation } from "../../src/protocol/types.ts";
 import { createMemoryStore } from "../../src/stores/memory.ts";
 import { createFakeClock } from "../../src/testing/clock.ts";

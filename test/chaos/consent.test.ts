@@ -3,7 +3,7 @@
 import { describe, expect, it } from "vitest";
 import { Question } from "../../src/hub/questions.ts";
 import { hubOf } from "../../src/producer/producer.ts";
-import type { Clock } from "../../src/protocol/clock.ts";
+import type { Clock } from "../../src/protocol/platform.ts";
 import type { AwaitingConfirmation, ConfirmationReply } from "../../src/protocol/types.ts";
 import { openWorld, TRANSFER } from "../support/driver.ts";
 import { HubListener } from "../support/hub-listener.ts";

@@ -4,7 +4,7 @@ import { createRecord } from "../../src/hub/record.ts";
 import type { LogStore } from "../../src/hub/store.ts";
 import { createProducer } from "../../src/producer/producer.ts";
 import type { Session } from "../../src/producer/session.ts";
-import type { Clock } from "../../src/protocol/clock.ts";
+import type { Clock } from "../../src/protocol/platform.ts";
 import { type EmbeddedStoreOptions, openEmbeddedStore } from "../../src/stores/embedded/index.ts";
 import { createFakeClock } from "../../src/testing/index.ts";
 

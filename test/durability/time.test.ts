@@ -8,7 +8,7 @@ import { afterAll, describe, expect, it } from "vitest";
 import { encodeEventId } from "../../src/delivery/cursor.ts";
 import { auditField, recordOf, verifyRecord } from "../../src/hub/record.ts";
 import { hubOf } from "../../src/producer/producer.ts";
-import type { Clock } from "../../src/protocol/clock.ts";
+import type { Clock } from "../../src/protocol/platform.ts";
 import { openEmbeddedStore, readLog } from "../../src/stores/embedded/index.ts";
 import { createFakeClock } from "../../src/testing/index.ts";
 import { entry } from "../contracts/store.ts";

@@ -5,7 +5,7 @@ import { onTestFinished } from "vitest";
 import { createProducer, type Producer, type ProducerOptions } from "../../src/producer/producer.ts";
 import { EXTENSION_URI } from "../../src/protocol/extension.ts";
 import { type GrpcOptions, type ServingGrpc, serveGrpc } from "../../src/server/grpc/grpc.ts";
-import type { LogEntry } from "../../src/server/log.ts";
+import type { LogEntry } from "../../src/server/telemetry.ts";
 import { type ConnectOptions, subscribe } from "../../src/subscriber/connect.ts";
 import type { Subscriber } from "../../src/subscriber/subscriber.ts";
 import { asBytes, SUBSCRIBE_PATH } from "../../src/transports/grpc/library.ts";

@@ -2,6 +2,7 @@
 
 import { expect, it } from "vitest";
 import { createProducer, hubOf } from "../../src/producer/producer.ts";
+import { EXTENSION_URI } from "../../src/protocol/extension.ts";
 import { createMemoryStore } from "../../src/stores/memory.ts";
 import { createFakeClock } from "../../src/testing/clock.ts";
 import { TRANSFER } from "../support/driver.ts";
@@ -84,4 +85,34 @@ it("warns of an event that cannot be delivered, and still delivers to the other 
   await agent.run({ summary: "Paying the rent." }, () => undefined);
   expect(warnings[0]).toMatch(/^An event could not be delivered: RangeError/);
   expect(hubOf(agent).engine.window.next).toBe(hubOf(agent).log.next);
+});
+
+it("a store written with earlier field names opens, and its subscriptions can be resumed", async () => {
+  const clock = createFakeClock();
+  const store = createMemoryStore();
+  const hub = hubOf(createProducer({ agent_id: "com.example.bank", warn: () => {}, clock, store }));
+  const request = {
+    type: "subscription.request",
+    aaep_version: "1.0.0",
+    subscriber_id: "listener",
+    capabilities: { supported_extensions: [EXTENSION_URI], earshot: { resume: true } } as never,
+  } as const;
+  const { subscription } = hub.subscribe(request, ADA, "websocket");
+  hub.connect(subscription!, { send: () => undefined, tell: () => undefined, close: () => undefined });
+  await clock.settle();
+  const [fact] = store.facts("subscription");
+  const earlier = JSON.parse(
+    JSON.stringify(fact!.value)
+      .replaceAll("verbosityGiven", "verbosity_given")
+      .replaceAll("signedOnly", "signed_only")
+      .replaceAll("extensionTerms", "extension_terms"),
+  );
+  expect(JSON.stringify(earlier)).toContain("extension_terms");
+  await store.append([], [{ ...fact!, value: earlier }]);
+
+  const next = hubOf(createProducer({ agent_id: "com.example.bank", warn: () => {}, clock, store }));
+  const resume = { subscription_id: subscription!.id, last_event_id: undefined };
+  const back = next.subscribe({ ...request, extensions: { earshot: { resume } } } as never, ADA, "websocket");
+  expect(back.subscription?.id).toBe(subscription!.id);
+  expect(back.subscription?.resumable).toBe(true);
 });

@@ -3,8 +3,8 @@
 import { describe, expect, it } from "vitest";
 import type { LogEntry, LogStore } from "../../src/hub/store.ts";
 import { createProducer, hubOf, type ProducerOptions } from "../../src/producer/producer.ts";
-import { systemRandom } from "../../src/protocol/ids.ts";
 import { parseValue } from "../../src/protocol/parse.ts";
+import { systemRandom } from "../../src/protocol/platform.ts";
 import { createMemoryStore } from "../../src/stores/memory.ts";
 import { createFakeClock } from "../../src/testing/index.ts";
 import { TRANSFER } from "../support/driver.ts";

@@ -23,7 +23,7 @@ import {
   serve,
   tokenDirectory,
 } from "../../src/server/index.ts";
-import { createLogger } from "../../src/server/log.ts";
+import { createLogger } from "../../src/server/telemetry.ts";
 import { call, dial, later, listen, openStream, people, REQUEST, world } from "./wire-support.ts";
 import { type Authority, type Certified, createAuthorities } from "./wire-tls.ts";
 

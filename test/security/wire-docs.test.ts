@@ -31,7 +31,7 @@ describe("docs/operations.md", () => {
     const entries = [...source.matchAll(/\blog\(\s*"(?:debug|info|warn|error)",\s*"(\w+)"/g)].map(
       ([, event]) => event!,
     );
-    const metrics = [...read("src/server/metrics.ts").matchAll(/^ {2}(\w+): "/gm)].map(([, name]) => name!);
+    const metrics = [...read("src/server/telemetry.ts").matchAll(/^ {2}(\w+): "/gm)].map(([, name]) => name!);
     const errors = [...(source + readAuth()).matchAll(/EarshotError\(\s*"(\w+)"/g)].map(([, code]) => code!);
     expect(entries.length).toBeGreaterThan(8);
     expect(metrics.length).toBeGreaterThan(8);

@@ -2,12 +2,12 @@
 import { describe, expect, it } from "vitest";
 import {
   createLogger,
+  createMetrics,
   formatTraceparent,
   type LogEntry,
   parseTraceparent,
   redact,
-} from "../../src/server/log.ts";
-import { createMetrics } from "../../src/server/metrics.ts";
+} from "../../src/server/telemetry.ts";
 import {
   ask,
   asked,

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from "vitest";
 import { hubOf } from "../../src/producer/producer.ts";
-import { createIds } from "../../src/protocol/ids.ts";
+import { createIds } from "../../src/protocol/platform.ts";
 import {
   ask,
   asked,

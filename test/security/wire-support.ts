@@ -9,8 +9,8 @@ import { onTestFinished } from "vitest";
 import WebSocket from "ws";
 import { createProducer, type Producer, type ProducerOptions } from "../../src/producer/producer.ts";
 import type { Principal } from "../../src/protocol/principal.ts";
-import type { LogEntry } from "../../src/server/log.ts";
 import { type ServeOptions, type Serving, serve } from "../../src/server/serve.ts";
+import type { LogEntry } from "../../src/server/telemetry.ts";
 
 export type Message = Record<string, unknown> & { type: string };
 

@@ -6,8 +6,8 @@ import { Engine } from "../../src/delivery/engine.ts";
 import type { LogEntry } from "../../src/delivery/entry.ts";
 import type { LaneDelivery, View } from "../../src/delivery/lane.ts";
 import { createLog } from "../../src/hub/log.ts";
-import { createIds } from "../../src/protocol/ids.ts";
 import type { Terms } from "../../src/protocol/negotiate.ts";
+import { createIds } from "../../src/protocol/platform.ts";
 import type { AgentEvent } from "../../src/protocol/types.ts";
 import { createMemoryStore } from "../../src/stores/memory.ts";
 

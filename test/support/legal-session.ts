@@ -3,7 +3,6 @@
  * Each event is strictly valid. Scripts also hold the resolutions that never travel; sessions hold events alone.
  */
 import fc from "fast-check";
-import { codePoints } from "../../src/protocol/formats.ts";
 import type { LifecycleInput, Resolution } from "../../src/protocol/lifecycle.ts";
 import {
   AAEP_VERSION,
@@ -13,6 +12,7 @@ import {
   type CoreEventMap,
   type CoreEventType,
 } from "../../src/protocol/types.ts";
+import { codePoints } from "../../src/text/language.ts";
 
 export interface LegalSessionOptions {
   /** Makes session_id, event ids and tokens differ from those of other sessions; letters and digits. */

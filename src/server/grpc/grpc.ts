@@ -15,7 +15,7 @@ import { type Admission, createAdmission, credentialsOf } from "../admission.ts"
 import { createContext, type ServerContext, withContext } from "../context.ts";
 import { INSECURE_LOOPBACK } from "../http/app.ts";
 import { asHost, createGuard, isLoopback, isWildcard } from "../http/guard.ts";
-import type { LogSink } from "../log.ts";
+import type { LogSink } from "../telemetry.ts";
 
 /** In PEM. With `ca`, every caller needs a certificate of that authority: mutual TLS. */
 export interface GrpcTls {

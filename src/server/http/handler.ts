@@ -14,10 +14,8 @@ import {
 } from "../../transports/http.ts";
 import { rejected, stoppingStream } from "../../transports/sse/server.ts";
 import { type Admission, credentialsOf, DENIED, UNAUTHENTICATED } from "../admission.ts";
-import type { Logger } from "../log.ts";
-import { parseTraceparent } from "../log.ts";
 import type { Publication } from "../manifest.ts";
-import type { Metrics } from "../metrics.ts";
+import { type Logger, type Metrics, parseTraceparent } from "../telemetry.ts";
 import { type createGuard, isCrossSite, isNavigation, PREFLIGHT } from "./guard.ts";
 
 /** GET and HEAD of things anyone may see. Undefined: nothing is served there. */

@@ -6,7 +6,7 @@ import { readCertificate } from "../../auth/mtls.ts";
 import { EarshotError } from "../../protocol/errors.ts";
 import { type HttpRequest, type HttpResponse, json, type StreamEvents } from "../../transports/http.ts";
 import type { ConnectionObserver } from "../../transports/server-connection.ts";
-import type { Logger } from "../log.ts";
+import type { Logger } from "../telemetry.ts";
 import type { ByteSink, WriteScheduler } from "../writer.ts";
 import type { HalfOpenDetector } from "./half-open.ts";
 import { IncompleteBody, KEYS_PATH, MANIFEST_PATH } from "./handler.ts";

@@ -13,9 +13,9 @@ import type { ProducerManifest } from "../../protocol/types.ts";
 import { type IpcConnection, openIpc } from "../../transports/ipc/server.ts";
 import { DENIED } from "../admission.ts";
 import { createContext, type ServerContext, withContext } from "../context.ts";
-import type { LogSink } from "../log.ts";
 import type { Endpoint } from "../manifest.ts";
 import { ensureSafeDirectory } from "../safe-directory.ts";
+import type { LogSink } from "../telemetry.ts";
 import { type Bound, bindSocket } from "./bind.ts";
 import { isPipe, manifestPathFor, socketPath } from "./path.ts";
 

@@ -8,7 +8,7 @@ import type { Producer } from "../../producer/producer.ts";
 import { LOCAL_USER, type Principal } from "../../protocol/principal.ts";
 import { openStdio } from "../../transports/stdio/server.ts";
 import { createContext } from "../context.ts";
-import type { LogSink } from "../log.ts";
+import type { LogSink } from "../telemetry.ts";
 
 /** Options of `serveStdio`. */
 export interface StdioOptions {

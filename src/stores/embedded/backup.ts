@@ -5,11 +5,11 @@
 import { join } from "node:path";
 import type { LogIdentity } from "../../hub/store.ts";
 import { EarshotError } from "../../protocol/errors.ts";
-import { type RandomBytes, systemRandom } from "../../protocol/ids.ts";
+import { type RandomBytes, systemRandom } from "../../protocol/platform.ts";
 import { type FilePort, nodeFiles } from "./file-port.ts";
-import { renewIdentity } from "./identity.ts";
 import { LogIndex, scanInto, segmentNames } from "./log-index.ts";
 import { segmentNumber } from "./segment.ts";
+import { renewIdentity } from "./store.ts";
 
 interface CopyOptions {
   readonly from: string;

@@ -3,10 +3,9 @@ import { join } from "node:path";
 import type { Fact, LogEntry, LogIdentity } from "../../hub/store.ts";
 import { EarshotError } from "../../protocol/errors.ts";
 import { type FilePort, nodeFiles } from "./file-port.ts";
-import { IDENTITY, readIdentity } from "./identity.ts";
-import type { LogIndex } from "./log-index.ts";
-import { readEntries, recover, scanInto, segmentNames } from "./log-index.ts";
+import { type LogIndex, readEntries, recover, scanInto, segmentNames } from "./log-index.ts";
 import { decodeRecords, segmentNumber } from "./segment.ts";
+import { IDENTITY, readIdentity } from "./store.ts";
 
 /** Options of `readLog`. */
 export interface LogReadingOptions {

@@ -4,15 +4,19 @@
  * segment is a write that never finished and was never acknowledged; anywhere else it is damage, which is reported and
  * never skipped (F05).
  */
+
+import { join } from "node:path";
 import { crc32 } from "node:zlib";
 import type { Fact, LogEntry } from "../../hub/store.ts";
 import { EarshotError } from "../../protocol/errors.ts";
+import { type FilePort, type OpenFile, replaceFile } from "./file-port.ts";
+import type { LogIndex, Recovered } from "./log-index.ts";
 
 /** Version 1 had one bare entry per record, and a header without time and number. */
 const VERSION = 2;
 const MAGIC = Buffer.from("EARSHOT", "latin1");
 const OLD_HEADER = 8;
-export const HEADER = 28;
+const HEADER = 28;
 const PREFIX = 8;
 const LARGEST_RECORD = 64 * 1024 * 1024;
 const AHEAD_BYTES = 1024 * 1024;
@@ -50,13 +54,13 @@ export interface ScannedSegment {
 
 const SEGMENT = /^log-(\d{16})\.seg$/;
 /** A segment is named by the number of its first record. */
-export const segmentName = (first: number): string => `log-${String(first).padStart(16, "0")}.seg`;
+const segmentName = (first: number): string => `log-${String(first).padStart(16, "0")}.seg`;
 export const segmentNumber = (name: string): number | undefined => {
   const found = SEGMENT.exec(name);
   return found ? Number(found[1]) : undefined;
 };
 
-export function encodeHeader(first: number, created: number): Buffer {
+function encodeHeader(first: number, created: number): Buffer {
   const header = Buffer.alloc(HEADER);
   MAGIC.copy(header);
   header[7] = VERSION;
@@ -111,7 +115,7 @@ function record(batch: Batch, written: unknown): LogRecord {
 }
 
 /** Encodes records into a reused buffer: a copy per record and one more for all would cost as much as the disk. */
-export class RecordEncoder {
+class RecordEncoder {
   #scratch = Buffer.allocUnsafeSlow(64 * 1024);
 
   /** The result is valid until the next call. `places` receives the offset of each record. */
@@ -140,11 +144,19 @@ export class RecordEncoder {
 const checksum = (bytes: Uint8Array, at: number, size: number): number =>
   crc32(bytes.subarray(at + PREFIX, at + PREFIX + size), size) >>> 0;
 
+/** Logs written before the flag was renamed call it `insist`. */
+type WrittenEntry = LogEntry & { readonly insist?: boolean };
+function entryOf(entry: WrittenEntry): LogEntry {
+  if (entry.insist === undefined) return entry;
+  const { insist, ...rest } = entry;
+  return { ...rest, required: insist };
+}
+
 function decodeBatch(text: string, version: number): Batch {
   const value = JSON.parse(text);
-  if (version === 1) return { entries: [value as LogEntry], facts: [] };
-  const { e = [], f = [], b } = value as { e?: LogEntry[]; f?: WrittenFact[]; b?: number };
-  return { entries: e, facts: f, ...(b === undefined ? {} : { base: b }) };
+  if (version === 1) return { entries: [entryOf(value as WrittenEntry)], facts: [] };
+  const { e = [], f = [], b } = value as { e?: WrittenEntry[]; f?: WrittenFact[]; b?: number };
+  return { entries: e.map(entryOf), facts: f, ...(b === undefined ? {} : { base: b }) };
 }
 
 const damaged = (name: string, at: number, what: string): EarshotError =>
@@ -242,4 +254,135 @@ function hasNoRecordAfter(buffer: Buffer, broken: number): boolean {
     if (brokenAt(buffer, at) === undefined) return false;
   }
   return true;
+}
+
+interface WriterOptions {
+  readonly directory: string;
+  readonly files: FilePort;
+  readonly index: LogIndex;
+  readonly segmentBytes: number;
+  /** A segment older than this gets no more records, so that retention can remove it in time. */
+  readonly segmentMs: number;
+  readonly sync: boolean;
+  readonly wallTime: () => number;
+}
+
+const CHECK_MS = 1000;
+
+/** Truncates an unfinished write, and keeps its bytes in a file next to the log for inspection. */
+export async function repairTail(
+  directory: string,
+  files: FilePort,
+  { index, torn }: Recovered,
+): Promise<string | undefined> {
+  const last = index.segments.at(-1);
+  if (!torn || !last || torn.bytes === 0) return undefined;
+  const path = join(directory, last.name);
+  const kept = join(directory, `cut-${last.name.slice(4, -4)}-${last.size}.bytes`);
+  const bytes = await files.read(path, last.size, last.size + torn.bytes);
+  await replaceFile(files, directory, kept, bytes);
+  const file = await files.open(path);
+  try {
+    await file.truncate(last.size);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  return `The last write to the log was not finished (${torn.what}): ${torn.bytes} bytes were cut off ${last.name} and saved in ${kept}. Unless the machine lost power or the disk was full, check the disk.`;
+}
+
+/** Appends to the last segment, and starts a new one when it is full or old. */
+export class SegmentWriter {
+  readonly #options: WriterOptions;
+  readonly #encoder = new RecordEncoder();
+  #file: OpenFile | undefined;
+  #started = false;
+  #checkedAt = 0;
+
+  constructor(options: WriterOptions) {
+    this.#options = options;
+  }
+
+  /** Continues the last segment, unless it has an older version: those are never changed. */
+  async open(headerMissing: boolean): Promise<void> {
+    const { directory, files, index, sync, wallTime } = this.#options;
+    const last = index.segments.at(-1);
+    if (!last) return;
+    if (headerMissing) {
+      index.segments.pop();
+      this.#file = await files.open(join(directory, last.name), false, sync);
+      const created = wallTime();
+      await this.#file.append(encodeHeader(last.first, created));
+      if (sync) await this.#file.sync();
+      index.addSegment(last.name, last.first, { version: 2, size: HEADER, created });
+    } else if (last.header.version > 1)
+      this.#file = await files.open(join(directory, last.name), false, sync);
+  }
+
+  /** One write and one sync for all records; then they are added to the index. */
+  async write(records: readonly LogRecord[]): Promise<void> {
+    if (records.length === 0) return;
+    const places: number[] = [];
+    const bytes = this.#encoder.encode(records, places);
+    const file = await this.#fileFor(bytes.byteLength);
+    await this.#checkFile();
+    await file.append(bytes);
+    if (this.#options.sync) await file.sync();
+    const { index } = this.#options;
+    const segment = index.segments.at(-1)!;
+    const { size } = segment;
+    for (let i = 0; i < records.length; i++) index.add(segment, records[i]!.batch, size + places[i]!);
+    segment.size = size + bytes.byteLength;
+  }
+
+  /**
+   * Appending to a file that was removed succeeds silently, and the data is lost. Checking each time would cost as much
+   * as writing, so this checks once a second.
+   */
+  async #checkFile(): Promise<void> {
+    const now = this.#options.wallTime();
+    if (Math.abs(now - this.#checkedAt) < CHECK_MS) return;
+    this.#checkedAt = now;
+    const { directory, files, index } = this.#options;
+    const { name, size } = index.segments.at(-1)!;
+    const found = await files.stat(join(directory, name)).catch((error: NodeJS.ErrnoException) => {
+      if (error.code === "ENOENT") throw new Error(`${name} was removed while it was in use.`);
+      throw error;
+    });
+    if (found.size !== size)
+      throw new Error(`${name} has ${found.size} bytes in place of ${size}: something else writes to it.`);
+  }
+
+  /** Whether a segment was started since the last call: then an older one may be due for removal. */
+  hasStartedSegment(): boolean {
+    const started = this.#started;
+    this.#started = false;
+    return started;
+  }
+
+  async close(): Promise<void> {
+    await this.#file?.close();
+    this.#file = undefined;
+  }
+
+  async #fileFor(bytes: number): Promise<OpenFile> {
+    const { directory, files, index, segmentBytes, segmentMs, sync, wallTime } = this.#options;
+    const last = index.segments.at(-1);
+    if (this.#file && last) {
+      const empty = last.size === last.header.size;
+      const fits = last.size + bytes <= segmentBytes && wallTime() - last.header.created < segmentMs;
+      if (fits || empty) return this.#file;
+    }
+    await this.close();
+    const first = index.next;
+    const name = segmentName(first);
+    const created = wallTime();
+    this.#file = await files.open(join(directory, name), true, sync);
+    await this.#file.append(encodeHeader(first, created));
+    if (sync) await this.#file.sync();
+    await files.syncDirectory(directory);
+    index.addSegment(name, first, { version: 2, size: HEADER, created });
+    this.#started = true;
+    return this.#file;
+  }
 }

@@ -3,17 +3,14 @@
  * resolves after fdatasync, and everything that arrived meanwhile shares the next one. One process writes at a time.
  */
 import { join } from "node:path";
-import type { LogStore } from "../../hub/store.ts";
-import { type Clock, systemClock } from "../../protocol/clock.ts";
+import type { LogIdentity, LogStore } from "../../hub/store.ts";
 import { EarshotError } from "../../protocol/errors.ts";
-import { type RandomBytes, systemRandom } from "../../protocol/ids.ts";
-import { Followers } from "../followers.ts";
-import { type FilePort, nodeFiles, replaceFile } from "./file-port.ts";
-import { identify } from "./identity.ts";
+import { type Clock, type RandomBytes, systemClock, systemRandom } from "../../protocol/platform.ts";
+import { Followers } from "../memory.ts";
+import { type FilePort, nodeFiles, readText, replaceFile } from "./file-port.ts";
 import { lockDirectory, type ProcessMark, processMark } from "./lock.ts";
 import { CLOSED, type LogIndex, readEntries, recover, type Segment } from "./log-index.ts";
-import { type LogRecord, recordOf, recordsAhead } from "./segment.ts";
-import { repairTail, SegmentWriter } from "./segment-writer.ts";
+import { type LogRecord, recordOf, recordsAhead, repairTail, SegmentWriter } from "./segment.ts";
 
 /** Options of `openEmbeddedStore`. */
 export interface EmbeddedStoreOptions {
@@ -321,4 +318,66 @@ function removable(
     size -= segment.size;
   }
   return { segments: due, heldBy: [] };
+}
+
+const DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+export const IDENTITY = "identity.json";
+
+interface Kept extends LogIdentity {
+  /** The inode of the file when it was written: a copy has another one. */
+  readonly inode?: string;
+  /** The file's birth time in milliseconds: a log that was deleted and put back may get the same inode. */
+  readonly born?: number;
+}
+
+/** Some file systems report another time instead, which changes a little while the file is created. */
+const SAME_TIME_MS = 10_000;
+
+async function identify(directory: string, files: FilePort, random: RandomBytes): Promise<LogIdentity> {
+  const path = join(directory, IDENTITY);
+  const kept = await readIdentity(directory, files);
+  if (kept) {
+    const { inode, born } = await files.stat(path);
+    // Written by an older version without the inode: the same log, from now on with it.
+    if (kept.inode === undefined) return write(directory, files, kept);
+    if (kept.inode === inode && Math.abs(born - (kept.born ?? born)) < SAME_TIME_MS)
+      return { epoch: kept.epoch, key: kept.key };
+  }
+  return renewIdentity(directory, files, random);
+}
+
+export function renewIdentity(directory: string, files: FilePort, random: RandomBytes): Promise<LogIdentity> {
+  const bytes = random(10);
+  const epoch = Array.from(bytes.subarray(0, 6), (byte) => DIGITS[byte % 62]).join("");
+  const key = new DataView(bytes.buffer, bytes.byteOffset).getUint32(6);
+  return write(directory, files, { epoch, key });
+}
+
+export async function readIdentity(directory: string, files: FilePort): Promise<Kept | undefined> {
+  const path = join(directory, IDENTITY);
+  const text = await readText(files, path);
+  if (text === undefined) return undefined;
+  try {
+    const { epoch, key, inode, born } = JSON.parse(text) as Kept;
+    if (/^[A-Za-z0-9]{6}$/.test(epoch) && Number.isInteger(key))
+      return {
+        epoch,
+        key,
+        ...(inode === undefined ? {} : { inode }),
+        ...(born === undefined ? {} : { born }),
+      };
+  } catch {
+    // Reported below.
+  }
+  throw new EarshotError(
+    "log_damaged",
+    `${path} is damaged. Remove it and start again: the log gets a new identity, and listeners are told of a gap.`,
+  );
+}
+
+async function write(directory: string, files: FilePort, { epoch, key }: LogIdentity): Promise<LogIdentity> {
+  await replaceFile(files, directory, join(directory, IDENTITY), ({ inode, born }) =>
+    JSON.stringify({ epoch, key, inode, born }),
+  );
+  return { epoch, key };
 }

@@ -5,9 +5,10 @@
  * `OutputBuffers` holds the open outputs of all sessions. `speakOutput` turns released text into one run list per
  * sentence, so that an interruption repeats one sentence only: a rate limit merges several sentences into one chunk.
  */
-import { codePoints } from "../../protocol/formats.ts";
+
 import type { OutputStreaming } from "../../protocol/types.ts";
 import { FENCES, lastBoundary, splitSentences } from "../../text/fallback-sentences.ts";
+import { codePoints } from "../../text/language.ts";
 import { plainHtml } from "../../text/markdown.ts";
 import { neutralize, oneLine } from "../../text/neutralize.ts";
 import { type Segment, speakMarkdown } from "../markdown.ts";

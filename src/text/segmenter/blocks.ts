@@ -18,7 +18,7 @@ import {
   SPACE,
   type TextBuffer,
   UPPER,
-} from "./buffer.ts";
+} from "./scan-state.ts";
 
 export const PROSE = 0;
 export const ITEM = 1;

@@ -5,6 +5,25 @@
  */
 
 import {
+  ABBREVIATIONS,
+  AFTER_TIME,
+  BEFORE_NO,
+  BEFORE_YEAR,
+  GERMAN_AFTER_ORDINAL,
+  GERMAN_BEFORE_ORDINAL,
+  HEADED,
+  HESITATIONS,
+  LABELS,
+  LOWERCASE_NAMES,
+  ORDINAL,
+  REPLIES,
+  SHARED,
+  SHOUTED_NAMES,
+  SPEECH,
+  STARTERS,
+  UNITS,
+} from "./language-data.ts";
+import {
   BANG,
   CJK,
   CLOSE,
@@ -28,26 +47,7 @@ import {
   SURROGATE,
   type TextBuffer,
   UPPER,
-} from "./buffer.ts";
-import {
-  ABBREVIATIONS,
-  AFTER_TIME,
-  BEFORE_NO,
-  BEFORE_YEAR,
-  GERMAN_AFTER_ORDINAL,
-  GERMAN_BEFORE_ORDINAL,
-  HEADED,
-  HESITATIONS,
-  LABELS,
-  LOWERCASE_NAMES,
-  ORDINAL,
-  REPLIES,
-  SHARED,
-  SHOUTED_NAMES,
-  SPEECH,
-  STARTERS,
-  UNITS,
-} from "./language-data.ts";
+} from "./scan-state.ts";
 
 const NEVER = 1;
 const NUMBER = 2;

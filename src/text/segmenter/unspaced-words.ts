@@ -16,9 +16,12 @@ import {
   OPEN,
   PREPEND,
   QUOTE,
+  type ScanState,
   SEA,
-} from "./buffer.ts";
-import { type ScanState, TEXT, UNSPACED, WORD } from "./scan-state.ts";
+  TEXT,
+  UNSPACED,
+  WORD,
+} from "./scan-state.ts";
 
 /** Window length, and how much of a full window is final: the rest is look-ahead for the dictionary. */
 const WINDOW = 32;

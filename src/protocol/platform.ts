@@ -1,4 +1,6 @@
-/** Injected time: a monotonic clock for deadlines, a wall clock for timestamps, and timers. Tests use a fake clock. */
+/** What the core needs of its platform and gets passed in: time, timers, randomness and ids. Tests pass fakes. */
+
+/** A monotonic clock for deadlines, a wall clock for timestamps, and timers. */
 export interface Clock {
   /** Monotonic milliseconds. */
   now(): number;
@@ -31,3 +33,24 @@ export const systemClock: Clock = {
     return () => clearTimeout(handle);
   },
 };
+
+/** A source of random bytes. */
+export type RandomBytes = (length: number) => Uint8Array;
+/** What an id is for; ids begin with it. */
+export type IdPrefix = "evt" | "sess" | "sub" | "rpl" | "call" | "out";
+/** Generates an id with a prefix. */
+export type Ids = (prefix: IdPrefix) => string;
+
+const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
+
+/** Random bytes from the platform's cryptography. */
+export const systemRandom: RandomBytes = (length) => crypto.getRandomValues(new Uint8Array(length));
+
+/** Creates a generator of random ids. */
+export function createIds(random: RandomBytes = systemRandom): Ids {
+  return (prefix) => {
+    let id = `${prefix}_`;
+    for (const byte of random(16)) id += HEX[byte];
+    return id;
+  };
+}
