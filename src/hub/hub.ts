@@ -132,7 +132,7 @@ export class Hub implements HubPort {
   #shutdown: Promise<void> | undefined;
   #phase: "open" | "finishing" | "over" = "open";
 
-  /** Restores everything that the store holds: one pass over the log, then the facts. */
+  /** Restores everything that the store holds: the log, which is read once, then the facts. */
   constructor(options: HubOptions) {
     this.#options = { ...HUB_DEFAULTS, ...options };
     const { store, clock, ids, offer, audit } = options;
@@ -151,10 +151,9 @@ export class Hub implements HubPort {
       words: this.#summaries,
     });
     this.log = createLog({ store, failed: () => this.closeAll("producer_shutdown", LOG_BROKEN) });
-    for (const entry of store.recent()) {
-      this.log.restore(entry);
-      this.#deliver([entry]);
-    }
+    const history = store.recent();
+    for (const entry of history) this.log.restore(entry);
+    this.#deliver(history);
     this.#unfollow = store.follow(this.log.next, (entries) => this.#receive(entries));
     this.#subscriptions = new SubscriptionRegistry({
       ...this.#options,

@@ -149,7 +149,7 @@ class ElementView {
   readonly #keyboard: KeyboardGuard;
   readonly #dialog: QuestionDialog;
   readonly #liveRegions: LiveRegions;
-  readonly #outlet: RenderRoot;
+  readonly #renderRoot: RenderRoot;
   readonly #abort = new AbortController();
   readonly #status = make("p", { class: "status", part: "status" });
   readonly #waiting = make("div", { class: "waiting", part: "waiting", hidden: true });
@@ -182,13 +182,13 @@ class ElementView {
       this.#settings,
     );
     this.#root.replaceChildren(this.#frame);
-    this.#outlet = new RenderRoot(host, this.#root);
+    this.#renderRoot = new RenderRoot(host, this.#root);
     this.#keyboard = new KeyboardGuard(() => this.#touch());
     this.#liveRegions = new LiveRegions(
-      () => this.#outlet.voice,
+      () => this.#renderRoot.voice,
       () => this.#dialog.content,
     );
-    this.#dialog = new QuestionDialog(this.#outlet, {
+    this.#dialog = new QuestionDialog(this.#renderRoot, {
       keyboard: this.#keyboard,
       answer: (input) => this.#listener.answer(input),
       postpone: () => this.#postpone(),
@@ -211,7 +211,7 @@ class ElementView {
     this.#keyboard.close();
     this.#dialog.close();
     this.#liveRegions.close();
-    this.#outlet.close();
+    this.#renderRoot.close();
     this.transcript.close();
     markTitle(this.#host, undefined);
     this.#root.replaceChildren();

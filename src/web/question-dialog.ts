@@ -45,7 +45,7 @@ type Button = readonly [message: PageMessageKey, part: string, press: () => void
 let openDialog: QuestionDialog | undefined;
 
 export class QuestionDialog {
-  readonly #outlet: RenderRoot;
+  readonly #renderRoot: RenderRoot;
   readonly #hooks: QuestionHooks;
   #dialog: HTMLDialogElement | undefined;
   #shown: QuestionView | undefined;
@@ -62,8 +62,8 @@ export class QuestionDialog {
   #draft: { readonly reply_token: string | undefined; readonly input: Draft } | undefined;
   readonly #resizes = globalThis.ResizeObserver && new ResizeObserver(() => this.refresh());
 
-  constructor(outlet: RenderRoot, hooks: QuestionHooks) {
-    this.#outlet = outlet;
+  constructor(renderRoot: RenderRoot, hooks: QuestionHooks) {
+    this.#renderRoot = renderRoot;
     this.#hooks = hooks;
   }
 
@@ -113,7 +113,7 @@ export class QuestionDialog {
   refresh(): void {
     const dialog = this.#dialog;
     if (!dialog || !this.#shown) return;
-    const elsewhere = this.#outlet.root !== dialog.getRootNode();
+    const elsewhere = this.#renderRoot.root !== dialog.getRootNode();
     if (!dialog.matches(":modal") || (elsewhere && !isReachable(dialog))) this.#open(this.#shown);
   }
 
@@ -130,7 +130,7 @@ export class QuestionDialog {
     this.#shown = view;
     const dialog = this.#build(view);
     this.#dialog = dialog;
-    this.#outlet.root.append(dialog);
+    this.#renderRoot.root.append(dialog);
     dialog.showModal();
     this.#resizes?.disconnect();
     this.#resizes?.observe(dialog);
