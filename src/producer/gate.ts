@@ -169,7 +169,7 @@ export class Gate {
     const lenient = spec.default === "accept";
     const irreversible = isIrreversible(spec);
     if (lenient && (irreversible || spec.risk !== "low")) {
-      throw new EarshotError("CON-03", "Silence can mean yes only for what is reversible and of low risk.");
+      throw new EarshotError("CON-03", '`default: "accept"` requires `risk: "low"` and a reversible act.');
     }
     const { action, consequence, extra_context } = spec;
     const fingerprint = fingerprintOf("confirm", action, consequence, extra_context, irreversible, lenient);

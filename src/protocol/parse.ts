@@ -95,7 +95,7 @@ export function parse(input: string | Uint8Array, options: ParseOptions): Parsed
     parsed.message.type.endsWith(".reply") &&
     hasDuplicateKeys(json)
   ) {
-    const text = "A field stands twice in this reply; a decision must be readable in one way only.";
+    const text = "A field appears twice in this reply; a decision must have exactly one meaning.";
     return refuse(parsed.message.type, issue("", "duplicate_key", text, "CNF-14"));
   }
   return parsed;

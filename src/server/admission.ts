@@ -22,7 +22,8 @@ export const UNAUTHENTICATED = {
 export const DENIED = {
   type: "subscription.rejected",
   reason_code: "authorization_denied",
-  reason_message: "Your credentials are valid, but you have no access to this agent. Ask whoever runs it.",
+  reason_message:
+    "Your credentials are valid, but you have no access to this agent. Ask the person who runs it.",
 } as const;
 
 const authenticationFailed =

@@ -151,7 +151,7 @@ async function openUnix(
   local: boolean,
   context: ServerContext,
 ): Promise<ServingIpc | undefined> {
-  // Open by default where the token file is written: whoever can open the socket can read that file. Not by default
+  // Open by default where the token file is written: anyone who can open the socket can read that file. Not by default
   // where `auth` decides who callers are, or where this run is not to be found.
   const byDefault =
     options.unix === undefined && local && options.auth === undefined && options.tokenFile !== false;
@@ -227,7 +227,7 @@ function grpcTls({ tls }: ServeOptions): GrpcTls | undefined {
   if (key === undefined || cert === undefined || (required && ca === undefined)) {
     throw new EarshotError(
       "unsafe_address",
-      "gRPC takes one `key`, one `cert` and one `ca` in PEM, and `tls` has others: pass `grpc: { tls: { key, cert } }`, with `ca` to require client certificates.",
+      "gRPC takes one `key`, one `cert` and one `ca` in PEM, but `tls` has other values: pass `grpc: { tls: { key, cert } }`, with `ca` to require client certificates.",
     );
   }
   return { key, cert, ...(required ? { ca: ca! } : {}) };
@@ -364,7 +364,7 @@ function listen(server: Server, port: number, host: string): Promise<void> {
         error.code === "EADDRINUSE"
           ? new EarshotError(
               "port_in_use",
-              `Port ${port} on ${host} is taken. Use another, or 0 for any free one.`,
+              `Port ${port} on ${host} is already in use. Use another, or 0 for any free one.`,
               { cause: error },
             )
           : error,

@@ -30,7 +30,7 @@ export async function forward(subscriber: Subscriber, sink: ForwardSink): Promis
   if (confirms || clarifies)
     throw new EarshotError(
       "may_not_forward",
-      "This subscription promised to answer questions. Subscribe with `...FORWARDER` to forward them.",
+      "This subscription declared that it can answer questions. Subscribe with `...FORWARDER` to forward them.",
     );
   const off = subscriber.on("gap", (gap) => sink.gap?.(gap));
   try {

@@ -246,7 +246,7 @@ describe("earshot demo without a terminal", () => {
     const { port } = holder.address() as { port: number };
     const demo = await watch(["demo", "--port", String(port)]);
     expect(await demo.ended).toBe(1);
-    expect(demo.err()).toContain(`earshot: Port ${port} on 127.0.0.1 is taken.`);
+    expect(demo.err()).toContain(`earshot: Port ${port} on 127.0.0.1 is already in use.`);
     await new Promise((resolve) => holder.close(resolve));
   });
 

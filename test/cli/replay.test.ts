@@ -180,7 +180,7 @@ describe("earshot replay", () => {
     const taken = await earshot(["replay", one, "--port", String(serving.port)]);
     expect(taken.code).toBe(1);
     expect(taken.err).toContain(
-      `Port ${serving.port} on 127.0.0.1 is taken. Use another, or 0 for any free one.`,
+      `Port ${serving.port} on 127.0.0.1 is already in use. Use another, or 0 for any free one.`,
     );
   });
 

@@ -18,7 +18,7 @@ export default command({
   about: [
     "Announces what an agent does, line by line, and takes your answers: type a word, then press Enter. Without an address it listens to the only agent that runs for you on this machine, or asks which one. An address is a URL (http, https, ws, wss, grpc, grpcs), unix:PATH, pipe:NAME, stdio:COMMAND, a port, or the name of an agent on this machine.",
     "",
-    "While it runs, type yes, no, more (time), repeat, what (is happening), a number for a choice, or your own words where the agent asks for them; help lists the rest. What is risky or cannot be undone takes two words: yes, and after it was read back to you, confirm.",
+    "While it runs, type yes, no, more (time), repeat, what (is happening), a number for a choice, or your own words where the agent asks for them; help lists the rest. Allowing something risky or irreversible takes two words: first yes, and then, after it was read back to you, confirm.",
     "",
     "Only text typed after the end of a question answers it. Text typed earlier, a key held down or a paste of several lines never counts as yes. One line entered at once, as dictation does, may answer, but its yes always needs a second step. Input from a pipe or a file cannot allow anything risky or irreversible; only a person at a terminal can.",
   ].join("\n"),

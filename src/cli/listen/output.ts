@@ -200,7 +200,7 @@ async function speech(rate: number | undefined): Promise<Voice> {
     if (voice) return voice;
   }
   throw new CommandError(
-    'No speech output was found: neither speech-dispatcher nor espeak-ng answers. Install one, e.g. "apt install espeak-ng", or leave out --speak. "earshot doctor" tells more.',
+    'No speech output was found: neither speech-dispatcher nor espeak-ng answers. Install one, e.g. "apt install espeak-ng", or leave out --speak. "earshot doctor" gives details.',
   );
 }
 
@@ -217,7 +217,7 @@ async function macVoice(options: { rate?: number }): Promise<Voice> {
   });
 }
 
-/** One utterance at a time: nothing new appears until the person asks for it; that something waits is told once. */
+/** One utterance at a time: nothing new appears until the person asks for it; the person is told once that something waits. */
 export interface StepVoice extends Voice {
   /** Outputs the waiting utterance; false if there is none. */
   next(): boolean;

@@ -120,7 +120,7 @@ export const ENVELOPE = [
     keyword: "MUST",
     who: "P",
     level: null,
-    text: "Whoever fetches a `producer.manifest_uri` that can be fetched gets a valid manifest back.",
+    text: "A `producer.manifest_uri` that can be fetched returns a valid manifest.",
     source: "3.2.6.5",
   },
   {

@@ -178,9 +178,13 @@ function listen(grpc: Grpc, server: Server, address: string, tls: GrpcTls | unde
       const taken = /EADDRINUSE/.test(error.message);
       reject(
         taken
-          ? new EarshotError("port_in_use", `${address} is taken. Use another port, or 0 for any free one.`, {
-              cause: error,
-            })
+          ? new EarshotError(
+              "port_in_use",
+              `${address} is already in use. Use another port, or 0 for any free one.`,
+              {
+                cause: error,
+              },
+            )
           : error,
       );
     });

@@ -111,7 +111,7 @@ function createInspector(context: InspectorContext): Inspector {
       const { pathname } = request.url;
       if (pathname !== ABOUT && pathname !== LISTEN) return undefined;
       if (adminsOnly && principal.role !== "admin")
-        return refuse(403, "The Inspector of this agent is for admins. Ask whoever runs it.");
+        return refuse(403, "The Inspector of this agent is for admins. Ask the person who runs it.");
       if (pathname === ABOUT)
         return json(200, { prefix, elsewhere, prompt: prompt ?? null, example: example ?? null });
       if (request.method !== "POST") return methodNotAllowed("POST");

@@ -156,7 +156,7 @@ function checked(parsed: Parsed, fits: (type: string) => boolean, text: string):
     return refused(
       type,
       "duplicate_key",
-      "A field stands twice in this reply; a decision must be readable in one way only.",
+      "A field appears twice in this reply; a decision must have exactly one meaning.",
       "CNF-14",
     );
   }
