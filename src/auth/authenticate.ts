@@ -83,13 +83,13 @@ const digest = (secret: string): Buffer => createHash("sha256").update(secret).d
 export const sameSecret = (given: string, expected: string): boolean =>
   timingSafeEqual(digest(given), digest(expected));
 
-/** One token for this run: whoever can read it is this machine's user. */
+/** One token for this run: anyone who can read it counts as this machine's user. */
 export function tokenAuthenticator(token: string, principal: Principal): Authenticator {
   return ({ bearer }) => (bearer !== undefined && sameSecret(bearer, token) ? principal : undefined);
 }
 
 /**
- * The user of this machine: whoever has the token, or, without a token (`insecureLoopback`), anyone who does not come
+ * The user of this machine: anyone who has the token, or, without a token (`insecureLoopback`), anyone who does not come
  * through a proxy. Behind a proxy callers may be on other machines.
  */
 export const localAuthenticator = (token: string | undefined): Authenticator =>

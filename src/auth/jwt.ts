@@ -114,7 +114,7 @@ function keysOf({ jwks, key }: JwtOptions, alg: string): JWTVerifyGetKey {
   return createRemoteJWKSet(address, { timeoutDuration: 5_000 });
 }
 
-/** Refuses shared secrets and private keys: whoever has them can issue tokens. */
+/** Refuses shared secrets and private keys: anyone who has them can issue tokens. */
 function asPublic(key: JWK): JWK {
   if (key.kty === "oct" || key.d !== undefined) {
     throw new EarshotError("unsafe_token_check", "`key` is a secret key. Pass the issuer's public key.");

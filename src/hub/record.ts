@@ -1,7 +1,7 @@
 /**
- * The record: what was asked, in which words and of whom, who answered what, and what came of it. Each entry is stored in
+ * The record: what was asked, in which words, and whom; who answered what; and what happened then. Each entry is stored in
  * the same write as the event it is about, so an approval without its entry cannot exist. The record is append-only and
- * hash-chained; whoever holds a signed head can prove later that nothing before it was changed (CNF-41).
+ * hash-chained; anyone who has a signed head can prove later that nothing before it was changed (CNF-41).
  */
 
 import { EarshotError } from "../protocol/errors.ts";

@@ -1,5 +1,5 @@
 /**
- * Events that happened elsewhere (a replay, a bridge from another system): checked like any session, given our ids,
+ * Events that happened elsewhere (in a recording or in another system): checked like any session, given our ids,
  * marked as relayed, and running nothing. The only way to emit a tool call that has not passed the gate here.
  */
 import { GATE_PROOF, type Hub } from "../hub/hub.ts";

@@ -1,5 +1,5 @@
 /**
- * The hub as transports see it: the one seam between the two. Messages arrive here parsed and senders authenticated; a
+ * The hub as transports see it: the only interface between the two. Messages arrive here parsed and senders authenticated; a
  * transport needs nothing else of the hub, and the hub nothing else of a transport.
  */
 import type { Offer } from "./negotiate.ts";
@@ -77,7 +77,7 @@ export interface HubPort {
   retryAfter(principal: Principal): number | undefined;
 }
 
-/** Told what happens at the port, for metrics and logs. */
+/** Notified of what happens at the port, for metrics and logs. */
 export interface HubObserver {
   handshake(
     request: SubscriptionRequest,

@@ -1,7 +1,7 @@
 /**
  * A directory that only this user can access (A23, CON-61): created with mode 0700, and refused if another user could
  * have prepared it, can read it, or can replace it. On Unix this keeps other accounts away from a socket: Node has no
- * access to peer credentials (SO_PEERCRED), so whoever can open the socket counts as this user.
+ * access to peer credentials (SO_PEERCRED), so anyone who can open the socket counts as this user.
  */
 import { chmodSync, lstatSync, mkdirSync, realpathSync, type Stats } from "node:fs";
 import { dirname } from "node:path";

@@ -282,7 +282,7 @@ export class Writer {
   #tooSlow(): void {
     if (this.#closed) return;
     this.#closed = true;
-    // Before the backpressure is released: whoever waits for it must find the connection closed.
+    // Before the backpressure is released: code that waits for it must find the connection closed.
     this.#options.onSlow();
     this.abandon();
   }

@@ -32,7 +32,7 @@ const LANGUAGE_NAMES: ReadonlyMap<string, string> = new Map(
     }),
 );
 
-/** Renders Markdown for the ear: marks dropped, structure named, code and addresses kept as details. */
+/** Renders Markdown as speech: marks dropped, structure named, code and addresses kept as details. */
 export function speakMarkdown(source: string): Spoken {
   const details: string[] = [];
   const blocks = parseMarkdown(source).flatMap((block) => speakBlock(block, details));

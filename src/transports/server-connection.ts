@@ -43,7 +43,7 @@ export interface ServerSocket {
   close(code: string, established: boolean): void;
 }
 
-/** Told about connections, for metrics and logs. */
+/** Notified about connections, for metrics and logs. */
 export interface ConnectionObserver {
   /** This side closed a connection. */
   closed(transport: string, reason: CloseCode): void;

@@ -1,7 +1,7 @@
 /**
  * A question as a modal dialog (chapter 6, A07): read as a whole when it opens, with the focus on its heading. It cannot
  * be answered by accident: key presses from before do not count, No has its own button, Yes is never the last control,
- * and yes to a grave act opens a second dialog that reads the parameters back.
+ * and yes to an irreversible or high-risk act opens a second dialog that reads the parameters back.
  */
 import type { AwaitingClarification, AwaitingConfirmation } from "../protocol/types.ts";
 import type { AnswerInput, Phrases, Run, Utterance } from "../subscriber/announcer.ts";

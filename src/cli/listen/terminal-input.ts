@@ -166,7 +166,7 @@ export class Keyboard {
   #line = "";
   #began = 0;
   #pasted = false;
-  /** Within a bracketed paste, whoever enabled that mode. */
+  /** Within a bracketed paste, no matter which program enabled that mode. */
   #bracketed = false;
   #rest = "";
   #pieceAt = Number.NEGATIVE_INFINITY;

@@ -1,6 +1,6 @@
 /**
  * How questions are put to a person and answers are taken (chapter 6; CNF-36 to 40, CON-13, CON-75, A07): one question
- * at a time, the gravest first, in Earshot's own words. No takes one step. Yes to a grave act takes two different
+ * at a time, the most serious first, in Earshot's own words. No takes one step. Yes to a serious act takes two different
  * inputs, with the parameters read back in between, and "allowed" is announced only after the producer has taken the
  * answer. `OpenQuestions` is the subscriber's only store of questions that can still be answered.
  * Pure: events, inputs and the time go in; utterances and messages to send come out.
@@ -49,7 +49,7 @@ export interface AutoAnswer {
   readonly decision: "accept" | "reject";
 }
 
-/** The rule that applies, if any. A rule never accepts a grave act, or one that only allows a rejection. */
+/** The rule that applies, if any. A rule never accepts a serious act, or one that only allows a rejection. */
 function ruleFor(event: AwaitingConfirmation, rules: readonly AutoAnswer[]): AutoAnswer | undefined {
   const rule = rules.find(
     ({ agent_id, action }) => agent_id === event.producer.agent_id && action === event.action,
@@ -132,7 +132,7 @@ export interface OpenQuestion {
 /** Per connection: more than anyone could answer, and each may be as large as a message. */
 const MAX_OPEN_PER_SOURCE = 256;
 
-/** Open questions by source and token. Order: grave ones first, then by deadline, then by arrival. */
+/** Open questions by source and token. Order: serious ones first, then by deadline, then by arrival. */
 class OpenQuestions implements Iterable<OpenQuestion> {
   readonly #all = new Map<string, OpenQuestion>();
 
@@ -178,7 +178,7 @@ class OpenQuestions implements Iterable<OpenQuestion> {
 
 const keyOf = (source: string, token: string): string => `${source} ${token}`;
 
-/** A question where silence means yes is as important as a grave one: the person must be able to refuse it. */
+/** A question where silence means yes is as important as a serious one: the person must be able to refuse it. */
 const importance = ({ event }: OpenQuestion): number => Number(isGrave(event) || silenceMeansYes(event));
 
 const WAITING_NOTICE_INTERVAL_MS = 5_000;

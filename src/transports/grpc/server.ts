@@ -122,7 +122,7 @@ export function createStreamWriter(
 
   const tooSlow = () => {
     if (over) return;
-    // Before the backpressure is released: whoever waits for it must find the connection closed.
+    // Before the backpressure is released: code that waits for it must find the connection closed.
     over = true;
     onSlow();
     blocked?.release();
