@@ -21,7 +21,7 @@ export type ExtensionRegistry = Readonly<Record<string, string>>;
 
 /** How a subscription wants its events: verbosity, languages, filters, boundaries. Equal shapes share their bytes. */
 export interface Shape {
-  /** Equal keys mean equal pieces. */
+  /** Subscriptions with equal keys share bytes, so every field that changes what is sent must be part of the key. */
   readonly key: string;
   readonly verbosity: Verbosity;
   readonly languages: readonly string[];

@@ -1,6 +1,7 @@
 /**
  * The hub: every message of a listener arrives here, whatever the transport, and every event of an agent is delivered
- * from here. It implements the interface that transports use (HubPort), admission checks and the rate limit included.
+ * from here. It implements the interface that transports use (HubPort), admission checks and the rate limit for
+ * replies included. The rate of events is limited in delivery/drain.ts.
  */
 import { Engine } from "../delivery/engine.ts";
 import type { LogEntry } from "../delivery/entry.ts";
@@ -442,7 +443,7 @@ export class Hub implements HubPort {
         ? this.questions.moreTime(message.reply_token, principal, subscription, allowed)
         : this.questions.reply(message, principal, subscription, allowed);
     if (!allowed) return { taken };
-    if (!taken) this.#replyLimit.failed(principal.id);
+    if (!taken) this.#replyLimit.charge(principal.id);
     const outcome = taken ? "taken" : "refused";
     for (const observer of this.#observers) observer.replied(message, principal, outcome);
     return { taken };
@@ -467,7 +468,7 @@ export class Hub implements HubPort {
   /** Summaries cost work, so their rate is limited per subscription (F22). */
   #isOverStatusLimit({ id }: Subscription): boolean {
     const allowed = this.#statusLimit.allows(id);
-    if (allowed) this.#statusLimit.failed(id);
+    if (allowed) this.#statusLimit.charge(id);
     return !allowed;
   }
 

@@ -1,6 +1,7 @@
 /**
- * A rate limiter for what costs the hub work: failed replies above all (A02, SEC-04). Guessing 128 random bits is
- * hopeless anyway; the limit bounds the work, and makes a pattern of guesses visible. A key is allowed `burst` failures at
+ * A rate limiter for messages that cost the hub work: refused replies (A02, SEC-04), status and follow requests. The
+ * rate of events to a subscription (max_events_per_second) is limited in delivery/drain.ts. Guessing 128 random bits is
+ * hopeless anyway; the limit bounds the work, and makes a pattern of guesses visible. A key is allowed `burst` attempts at
  * once and gets one back every `refillMs`.
  */
 const MOST_KEYS = 10_000;
@@ -31,7 +32,8 @@ export class RateLimiter {
     return (this.#until.get(key) ?? 0) - this.#now() <= (burst - 1) * refillMs;
   }
 
-  failed(key: string): void {
+  /** Uses up one of the key's attempts. */
+  charge(key: string): void {
     const { burst, refillMs } = this.#limit;
     const now = this.#now();
     const until = Math.min(Math.max(this.#until.get(key) ?? 0, now) + refillMs, now + burst * refillMs);

@@ -9,7 +9,7 @@ import { isSafeDirectory, ownUid } from "./safe-directory.ts";
 
 /** An agent found by `discover`. */
 export interface Discovered {
-  /** For connect(). */
+  /** For subscribe(). */
   readonly address: string;
   readonly path: string;
   /** Its manifest, if there is a manifest file. */

@@ -37,7 +37,7 @@ export interface ServeOptions extends HttpAppOptions {
   readonly inspector?: boolean | InspectorOptions;
 }
 
-/** Addresses are as connect() takes them; undefined for transports that are not served. */
+/** Addresses are as subscribe() takes them; undefined for transports that are not served. */
 export interface Serving extends HttpApp {
   readonly http: string;
   readonly ws: string;

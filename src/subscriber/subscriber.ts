@@ -234,8 +234,9 @@ export class Subscriber implements AsyncIterable<AgentEvent> {
   }
 
   /**
-   * Replies to a question by its token. Resolves with true if the producer accepted the reply, with false if it came
-   * too late, with undefined where nobody can tell. While the agent cannot be reached, the reply is sent again with
+   * Replies to a question by its token. Resolves with true if the producer accepted the reply, with false if it
+   * refused it (too late, already answered, not entitled), with undefined where nobody can tell: only SSE and the
+   * in-process transport report a verdict. While the agent cannot be reached, the reply is sent again with
    * backoff for as long as `keepTrying` says so; replies are idempotent, since a token counts once.
    */
   async reply(
@@ -243,7 +244,7 @@ export class Subscriber implements AsyncIterable<AgentEvent> {
     keepTrying: (at: number) => boolean = () => true,
   ): Promise<boolean | undefined> {
     const reply = { ...fields, timestamp: this.#clock.timestamp() };
-    // This one counts: an earlier reply to the same question must not be sent again.
+    // An earlier reply to the same question is replaced and must not be sent again.
     this.#unacknowledged.delete(fields.reply_token);
     for (let attempt = 0; ; attempt++) {
       try {
@@ -486,7 +487,7 @@ export class Subscriber implements AsyncIterable<AgentEvent> {
   }
 }
 
-/** The one place where a person's answer becomes a message. True if the agent accepted it, undefined where nobody can tell. */
+/** Sends a person's answer as the announcer decided it. True if the agent accepted it, undefined where nobody can tell. */
 export async function sendReply(
   subscriber: Subscriber,
   message: Outgoing,

@@ -62,7 +62,7 @@ export interface GrpcOptions {
 
 /** A running gRPC server. */
 export interface ServingGrpc {
-  /** For connect(): `grpc://…` or `grpcs://…`. */
+  /** For subscribe(): `grpc://…` or `grpcs://…`. */
   readonly address: string;
   readonly port: number;
   readonly token: string | undefined;

@@ -48,7 +48,7 @@ export interface IpcOptions {
 /** A running Unix socket or named pipe. */
 export interface ServingIpc {
   readonly path: string;
-  /** For connect(): `unix:<path>` or `pipe:<name>`. */
+  /** For subscribe(): `unix:<path>` or `pipe:<name>`. */
   readonly address: string;
   /** The manifest file; undefined for a pipe. */
   readonly manifestPath: string | undefined;
