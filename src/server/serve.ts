@@ -272,11 +272,14 @@ function mustBeSafe(
   }
 }
 
+const BACKSTOP_MS = 1_000;
+
 function createServer({ tls, http2 }: ServeOptions, limits: ServeLimits, { node }: HttpApp): Server {
   const settings = {
     maxHeaderSize: limits.headerBytes,
     headersTimeout: Math.min(limits.headersMs, limits.requestMs),
-    requestTimeout: limits.requestMs,
+    // A slow body is answered by our own timeout, with a message. Node's, which only closes, comes after it as a backstop.
+    requestTimeout: limits.requestMs + BACKSTOP_MS,
     // How often Node checks these timeouts; by default only twice a minute (A18).
     connectionsCheckingInterval: Math.max(50, Math.min(limits.headersMs, limits.requestMs) / 4),
   };
