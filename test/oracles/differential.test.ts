@@ -137,5 +137,5 @@ describe.skipIf(!canonical)("differential validation", () => {
     console.info(
       `differential: ${total} messages, ${agreed} agree; ${[...classes].map(([name, count]) => `${name} ${count}`).join("; ")}`,
     );
-  });
+  }, 600_000);
 });
